@@ -128,12 +128,3 @@ export function toKnownError(error: unknown): KnownError {
 export function systemCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error ? String(error.code) : null
 }
-
-/** OpenSSL's and Node's codes for a certificate that is not valid. */
-const REFUSED_CERTIFICATE =
-  /CERT|^UNABLE_TO_|^CRL_|^ERROR_IN_CRL_|^INVALID_(CA|PURPOSE)$|^PATH_LENGTH_EXCEEDED$|^HOSTNAME_MISMATCH$/
-
-/** Whether an error of a connection with this code means that the server's certificate is not valid. */
-export function isCertificateRefused(code: string): boolean {
-  return REFUSED_CERTIFICATE.test(code)
-}

@@ -77,26 +77,17 @@ export function titleOf(text: string): string | null {
 
 const HTML = /^<(?:!--|!doctype html|html|head|title|meta|body|center|div|h\d)/i
 
-/** True if a text that is not valid JSON ends inside a list or an object, so that it may have broken off. */
+/** True if a list or object is not valid JSON since it ends too soon: V8 says so, or names the end as the place. */
 export function breaksOff(text: string): boolean {
-  let depth = 0
   if (!/^\s*[[{]/.test(text)) return false
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at]
-    if (character === '"') {
-      at = endOfString(text, at)
-      if (at < 0) return true
-    } else if (character === '{' || character === '[') depth++
-    else if (character === '}' || character === ']') depth--
+  try {
+    JSON.parse(text)
+    return false
+  } catch (error) {
+    const { message } = error as Error
+    const [, place] = /at position (\d+)/.exec(message) ?? []
+    return (
+      /^(?:Unexpected end|Unterminated|Bad Unicode escape)/.test(message) || Number(place) === text.length
+    )
   }
-  return depth > 0
-}
-
-/** The index of the quote that ends the string which begins here; -1 if there is none. */
-function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    if (text[at] === '\\') at++
-    else if (text[at] === '"') return at
-  }
-  return -1
 }

@@ -1,28 +1,66 @@
 import type { RequestError } from 'got'
-import { isCertificateRefused, JobError, type KnownError, RetryableError } from '../errors.ts'
+import { type ErrorCode, JobError, type KnownError, RetryableError } from '../errors.ts'
 import { AT_THE_SERVER, IF_IT_STAYS } from './body.ts'
 
-/** What a request failed of, as got, Node, OpenSSL and the parsers of HTTP and of compressed data name it. */
-interface Failure {
-  code: string
-  /** What the one who named it says of it: it may hold what was sent. */
-  message: string
-  /** What OpenSSL says, in its own words; empty if it was not asked. */
-  tls: string
-  origin: string
-  timeoutMs: number
+/** What a request failed of, and what to do about it. A code or text stands behind it. */
+interface Cause {
+  /** By what got, Node, zlib or the parser of HTTP call it, code first; or by `TLS` and OpenSSL's words. */
+  of: RegExp
+  code: ErrorCode
+  /** It may pass by itself. */
+  passes?: true
+  says: string
 }
+
+const CAUSES: readonly Cause[] = [
+  {
+    of: /^HPE_INVALID_(?:CONSTANT|VERSION)\b/,
+    code: 'BAD_RESPONSE',
+    says: 'the answer is not HTTP; look at the port in api.baseUrl',
+  },
+  {
+    of: /^HPE_/,
+    code: 'BAD_RESPONSE',
+    says: `the answer is HTTP that breaks its rules, or has more than 16 kB of headers; ${AT_THE_SERVER}`,
+  },
+  {
+    of: /incorrect header check|Unknown frame descriptor/,
+    code: 'BAD_RESPONSE',
+    says: `the answer is not compressed as its Content-Encoding says; ${AT_THE_SERVER}`,
+  },
+  {
+    // zlib's codes for gzip, brotli and zstd.
+    of: /^(?:Z_|ERR__|ZSTD_)/,
+    code: 'BAD_RESPONSE',
+    passes: true,
+    says: `the compressed answer breaks off or is damaged; ${IF_IT_STAYS}`,
+  },
+  {
+    // A handshake that fails in the same way each time.
+    of: /^TLS .*(?:version|packet length|http request|certificate required|bad certificate|unknown ca|unrecognized name|protocol|cipher|handshake failure|too small|no suitable)/,
+    code: 'NETWORK',
+    says: 'the server and this machine do not agree on TLS; look at http or https, the host and the port in api.baseUrl, or at the server',
+  },
+  {
+    of: /^(?:\S*CERT|UNABLE_TO_|CRL_|ERROR_IN_CRL_|INVALID_(?:CA|PURPOSE) |PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH)/,
+    code: 'NETWORK',
+    says: "the server's certificate is refused; look at its name in api.baseUrl and at this machine's clock, or name a file with its CA in NODE_EXTRA_CA_CERTS",
+  },
+]
 
 /** The error of a request that got no whole answer: what happened, and whether that may pass by itself. */
 export function causeOf(error: RequestError, { origin }: URL, timeoutMs: number): KnownError {
+  if (error.name === 'TimeoutError')
+    return new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
   const code = codeOf(error)
-  return explain({
-    code: error.name === 'TimeoutError' ? 'TIMEOUT' : code,
-    message: error.message,
-    tls: tlsReason(error, code),
-    origin,
-    timeoutMs,
-  })
+  const tls = tlsReason(error, code)
+  const known = CAUSES.find(({ of }) => of.test(tls === '' ? `${code} ${error.message}` : `TLS ${tls}`))
+  // The message may hold what was sent; OpenSSL's reason does not.
+  const detail = tls === '' ? code : `${code}: ${tls}`
+  if (!known)
+    return new RetryableError('NETWORK', `the network failed (${detail}) at ${origin}${HINTS[code] ?? ''}`)
+  const message = `${known.says} (${detail} at ${origin})`
+  return known.passes ? new RetryableError(known.code, message) : new JobError(known.code, message)
 }
 
 /** While the body is read, got puts the real code into the cause only. */
@@ -37,97 +75,11 @@ function tlsReason({ message }: Error, code: string): string {
   return code.startsWith('ERR_SSL_') ? code.slice('ERR_SSL_'.length).replaceAll('_', ' ').toLowerCase() : ''
 }
 
-function explain({ code, message, tls, origin, timeoutMs }: Failure): KnownError {
-  if (code === 'TIMEOUT')
-    return new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
-  if (code === 'HPE_HEADER_OVERFLOW')
-    return new JobError(
-      'BAD_RESPONSE',
-      'the answer has more than 16 kB of headers; look at the server, or a proxy before it',
-    )
-  if (NOT_HTTP.test(code))
-    return new JobError(
-      'BAD_RESPONSE',
-      `the answer is not HTTP (${code}); look at api.baseUrl: what listens at ${origin}?`,
-    )
-  if (code.startsWith('HPE_'))
-    return new JobError(
-      'BAD_RESPONSE',
-      `the answer is HTTP that breaks its rules (${code}); ${AT_THE_SERVER}`,
-    )
-  if (NOT_COMPRESSED.test(message))
-    return new JobError(
-      'BAD_RESPONSE',
-      `the answer is not compressed as its Content-Encoding says (${code}); ${AT_THE_SERVER}`,
-    )
-  if (COMPRESSED.test(code)) {
-    const how = code === 'Z_BUF_ERROR' ? 'breaks off' : 'is damaged'
-    return new RetryableError('BAD_RESPONSE', `the compressed answer ${how} (${code}); ${IF_IT_STAYS}`)
-  }
-  const [, refusal] = tls === '' ? [] : (TLS_REFUSALS.find(([reasons]) => reasons.test(tls)) ?? [])
-  if (refusal) return new JobError('NETWORK', `${origin} ${refusal} (TLS: ${tls})`)
-  // After the refusals of TLS: some of these speak of a certificate of ours.
-  if (tls === '' && isCertificateRefused(code))
-    return new JobError('NETWORK', `the server's certificate ${CERTIFICATES[code] ?? 'is refused'} (${code})`)
-  const hint = HINTS[code] ?? (tls === '' ? '' : `, where TLS failed: ${tls}`)
-  return new RetryableError('NETWORK', `the network failed (${code}) at ${origin}${hint}`)
-}
-
-/** What the parser says of an answer that does not begin as HTTP does. */
-const NOT_HTTP = /^HPE_INVALID_(?:CONSTANT|VERSION)$/
-
-/** What zlib says of a body that begins in another way than gzip or zstd do. */
-const NOT_COMPRESSED = /incorrect header check|Unknown frame descriptor/
-
-/** zlib's codes for gzip, brotli and zstd. */
-const COMPRESSED = /^(?:Z_|ERR__|ZSTD_)/
-
-/** What a handshake that fails in the same way each time means, by OpenSSL's reason. */
-const TLS_REFUSALS: readonly (readonly [reasons: RegExp, meaning: string])[] = [
-  [
-    /wrong version number|packet length too long|http request/,
-    'speaks no TLS; look at http or https, and at the port, in api.baseUrl',
-  ],
-  [
-    /certificate required|bad certificate|unknown ca/,
-    'asks for a certificate of this client, and admin-mirror has none',
-  ],
-  [/unrecognized name/, 'has no certificate for this name; look at api.baseUrl'],
-  [
-    /protocol|version|cipher|handshake failure|too small|no suitable/,
-    'and this machine agree on no version or cipher of TLS; it is for whoever runs the server to mend',
-  ],
-]
-
-const CLOCK = "(or this machine's clock is wrong)"
-const NOT_TRUSTED =
-  'is signed by nobody whom this machine trusts; name a file with the CA in NODE_EXTRA_CA_CERTS if the server is yours'
-
-const CERTIFICATES: Readonly<Record<string, string>> = {
-  CERT_HAS_EXPIRED: `has expired ${CLOCK}`,
-  CERT_NOT_YET_VALID: `is not valid yet ${CLOCK}`,
-  ERR_TLS_CERT_ALTNAME_INVALID: 'is for another host; look at api.baseUrl',
-  HOSTNAME_MISMATCH: 'is for another host; look at api.baseUrl',
-  DEPTH_ZERO_SELF_SIGNED_CERT: NOT_TRUSTED,
-  SELF_SIGNED_CERT_IN_CHAIN: NOT_TRUSTED,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: NOT_TRUSTED,
-  UNABLE_TO_GET_ISSUER_CERT: NOT_TRUSTED,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NOT_TRUSTED,
-}
-
 /** What the commonest codes of a network mean. */
 const HINTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: ', where nothing listens',
   ECONNRESET: ', which closed the connection',
-  EPIPE: ', which closed the connection',
-  ERR_HTTP_CONTENT_LENGTH_MISMATCH: ', whose answer broke off',
   ENOTFOUND: ', a name that is not known',
   EAI_AGAIN: ', a name that could not be looked up',
   ETIMEDOUT: ', which does not answer',
-  EHOSTUNREACH: ', which no route leads to',
-  ENETUNREACH: ', which no route leads to',
-  EACCES: ', which this machine may not connect to (a firewall?)',
-  EPERM: ', which this machine may not connect to (a firewall?)',
-  EMFILE: ': this process may open no more files',
-  ENFILE: ': this machine may open no more files',
 }

@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { brotliCompressSync, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { RequestError } from 'got'
 import { describe, expect, it } from 'vitest'
+import { causeOf } from '../../../src/api/causes.ts'
 import { JobError, RetryableError } from '../../../src/errors.ts'
 import { ask, endless, errorOf, OPTIONS, SHORT } from '../helpers/http.ts'
 import { createSelfSigned, serve, serveRaw, serveTls } from '../helpers/server.ts'
@@ -44,33 +46,19 @@ const alert = (number: number) => () =>
   serveRaw((socket) => socket.end(Buffer.from([0x15, 3, 3, 0, 2, 2, number])))
 
 describe('a TLS handshake', () => {
-  const speaksNone =
-    'speaks no TLS; look at http or https, and at the port, in api.baseUrl (TLS: wrong version number)'
-  const noAgreement =
-    'and this machine agree on no version or cipher of TLS; it is for whoever runs the server to mend'
-
   it.each<[string, () => Promise<URL>, string]>([
-    ['no TLS there', () => serve((_request, response) => response.end('[]')), speaksNone],
-    ['no HTTP either', () => serveRaw((socket) => socket.end('220 mail ESMTP\r\n')), speaksNone],
-    ['no common cipher', alert(40), `${noAgreement} (TLS: ssl/tls alert handshake failure)`],
-    ['no common version', alert(70), `${noAgreement} (TLS: tlsv1 alert protocol version)`],
-    [
-      'another name',
-      alert(112),
-      'has no certificate for this name; look at api.baseUrl (TLS: tlsv1 unrecognized name)',
-    ],
-    [
-      'a certificate of ours',
-      alert(116),
-      'asks for a certificate of this client, and admin-mirror has none (TLS: tlsv13 alert certificate required)',
-    ],
-  ])('that fails in the same way each time is not retryable: %s', async (_case, start, says) => {
-    const url = secured(await start())
-
-    const error = await errorOf(url)
+    ['no TLS there', () => serve((_request, response) => response.end('[]')), 'wrong version number'],
+    ['no HTTP either', () => serveRaw((socket) => socket.end('220 mail ESMTP\r\n')), 'wrong version number'],
+    ['no common cipher', alert(40), 'ssl/tls alert handshake failure'],
+    ['no common version', alert(70), 'tlsv1 alert protocol version'],
+    ['another name', alert(112), 'tlsv1 unrecognized name'],
+    ['a certificate of ours', alert(116), 'tlsv13 alert certificate required'],
+  ])('that fails in the same way each time is not retryable: %s', async (_case, start, reason) => {
+    const error = await errorOf(secured(await start()))
 
     expect(error).toBeInstanceOf(JobError)
-    expect(error).toMatchObject({ code: 'NETWORK', message: `${url.origin} ${says}` })
+    expect(error).toMatchObject({ code: 'NETWORK', message: expect.stringContaining(`: ${reason} at`) })
+    expect(error.message).toContain('do not agree on TLS; look at http or https')
   })
 
   it('that fails for a reason of the server is retryable, and so is one that breaks off', async () => {
@@ -81,25 +69,58 @@ describe('a TLS handshake', () => {
 
     expect(errors.every((error) => error instanceof RetryableError)).toBe(true)
     expect(errors.map(({ message }) => message)).toEqual([
-      `the network failed (EPROTO) at ${internal.origin}, where TLS failed: tlsv1 alert internal error`,
+      `the network failed (EPROTO: tlsv1 alert internal error) at ${internal.origin}`,
       `the network failed (ECONNRESET) at ${closed.origin}, which closed the connection`,
     ])
   })
 
   it('with a certificate that nobody vouches for is not retryable', async () => {
-    const url = await serveTls(createSelfSigned(), (_request, response) => response.end('[]'))
-
-    const error = await errorOf(url)
+    const error = await errorOf(
+      await serveTls(createSelfSigned(), (_request, response) => response.end('[]')),
+    )
 
     expect(error).toBeInstanceOf(JobError)
-    expect(error).toMatchObject({
-      code: 'NETWORK',
-      message:
-        "the server's certificate is signed by nobody whom this machine trusts; name a file with the CA in NODE_EXTRA_CA_CERTS if the " +
-        'server is yours (DEPTH_ZERO_SELF_SIGNED_CERT)',
-    })
+    expect(error).toMatchObject({ code: 'NETWORK' })
+    expect(error.message).toMatch(
+      /certificate is refused; .* NODE_EXTRA_CA_CERTS \(DEPTH_ZERO_SELF_SIGNED_CERT at/,
+    )
   })
 })
+
+describe('a code of the network', () => {
+  it.each(['ECONNRESET', 'EIO', 'ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'])('is retryable: %s', (code) => {
+    const error = causeOf(failure(code), new URL('https://admin.example.com/list'), 1000)
+
+    expect(error).toBeInstanceOf(RetryableError)
+    expect(error.code).toBe('NETWORK')
+    expect(error.message).toMatch(`the network failed (${code}) at https://admin.example.com`)
+  })
+
+  it.each([
+    'CERT_HAS_EXPIRED',
+    'CERT_NOT_YET_VALID',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'HOSTNAME_MISMATCH',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'INVALID_CA',
+    'CRL_HAS_EXPIRED',
+  ])('that refuses a certificate is not retryable: %s', (code) => {
+    const error = causeOf(failure(code), new URL('https://admin.example.com/list'), 1000)
+
+    expect(error).toBeInstanceOf(JobError)
+    expect(error.message).toMatch(`(${code} at https://admin.example.com)`)
+  })
+})
+
+/** As got has it; its options, which hold the request's headers, are left out. */
+function failure(code: string): RequestError {
+  return Object.assign(Object.create(RequestError.prototype), {
+    code,
+    message: 'failed',
+    name: 'RequestError',
+  })
+}
 
 function secured(url: URL): URL {
   return new URL(url.href.replace(/^http:/, 'https:'))
@@ -131,21 +152,19 @@ describe('what is no HTTP', () => {
     const error = await errorOf(url)
 
     expect(error).toBeInstanceOf(JobError)
-    const is = /CONSTANT|VERSION/.test(code)
-      ? `not HTTP (${code}); look at api.baseUrl: what listens at ${url.origin}?`
-      : `HTTP that breaks its rules (${code}); look at the server, or at a proxy before it`
-    expect(error).toMatchObject({ code: 'BAD_RESPONSE', message: `the answer is ${is}` })
+    const is = /CONSTANT|VERSION/.test(code) ? 'not HTTP' : 'HTTP that breaks its rules'
+    expect(error).toMatchObject({ code: 'BAD_RESPONSE' })
+    expect(error.message).toMatch(`the answer is ${is}`)
+    expect(error.message).toMatch(`(${code} at ${url.origin})`)
   })
 
   it('is not retryable: headers beyond 16 kB', async () => {
-    const url = await serveRaw((socket) => socket.end(`${OK}X-More: ${'x'.repeat(20_000)}\r\n\r\n`))
-
-    expect(await errorOf(url)).toEqual(
-      new JobError(
-        'BAD_RESPONSE',
-        'the answer has more than 16 kB of headers; look at the server, or a proxy before it',
-      ),
+    const error = await errorOf(
+      await serveRaw((socket) => socket.end(`${OK}X-More: ${'x'.repeat(20_000)}\r\n\r\n`)),
     )
+
+    expect(error).toBeInstanceOf(JobError)
+    expect(error.message).toContain('more than 16 kB of headers')
   })
 })
 
@@ -203,38 +222,30 @@ function serveEncoded(encoding: string, body: Uint8Array) {
 describe('a compressed answer', () => {
   const whole = gzipSync(JSON.stringify(Array.from({ length: 5000 }, (_, index) => index * 7919)))
 
-  const breaksOff = 'breaks off (Z_BUF_ERROR)'
-
   it.each<[string, string, Uint8Array]>([
-    ['gzip', breaksOff, whole.subarray(0, whole.length / 2)],
+    ['gzip', 'Z_BUF_ERROR', whole.subarray(0, whole.length / 2)],
     [
       'gzip',
-      'is damaged (Z_DATA_ERROR)',
+      'Z_DATA_ERROR',
       Buffer.concat([whole.subarray(0, 200), Buffer.alloc(200, 7), whole.subarray(400)]),
     ],
-    ['br', breaksOff, brotliCompressSync(whole).subarray(0, -20)],
-    ['zstd', breaksOff, zstdCompressSync(whole).subarray(0, -20)],
-  ])('that is not whole is retryable: %s %s', async (encoding, how, body) => {
-    expect(await errorOf(await serveEncoded(encoding, body))).toEqual(
-      new RetryableError(
-        'BAD_RESPONSE',
-        `the compressed answer ${how}; if it stays so, look at the server, or at a proxy before it`,
-      ),
+    ['br', 'Z_BUF_ERROR', brotliCompressSync(whole).subarray(0, -20)],
+    ['zstd', 'Z_BUF_ERROR', zstdCompressSync(whole).subarray(0, -20)],
+  ])('that is not whole is retryable: %s %s', async (encoding, code, body) => {
+    const error = await errorOf(await serveEncoded(encoding, body))
+
+    expect(error).toBeInstanceOf(RetryableError)
+    expect(error).toMatchObject({ code: 'BAD_RESPONSE' })
+    expect(error.message).toMatch(
+      `breaks off or is damaged; if it stays so, look at the server, or at a proxy before it (${code}`,
     )
   })
 
-  it.each([
-    ['gzip', 'Z_DATA_ERROR'],
-    ['zstd', 'ZSTD_error_prefix_unknown'],
-  ])('that is none is not retryable: %s', async (encoding, code) => {
+  it.each(['gzip', 'zstd'])('that is none is not retryable: %s', async (encoding) => {
     const error = await errorOf(await serveEncoded(encoding, Buffer.from('{"data":[]}')))
 
-    expect(error).toEqual(
-      new JobError(
-        'BAD_RESPONSE',
-        `the answer is not compressed as its Content-Encoding says (${code}); look at the server, or at a proxy before it`,
-      ),
-    )
+    expect(error).toBeInstanceOf(JobError)
+    expect(error.message).toContain('the answer is not compressed as its Content-Encoding says')
   })
 
   it.each([
