@@ -9,34 +9,33 @@ import { isFailure } from './rate/headers.ts'
 /** The error for a status other than 2xx, 401 and 429. */
 export function errorOfStatus(response: Response, job: Job, baseUrl: string): KnownError {
   const { status } = response
-  const says = whatItSays(response)
+  const says = `(${status})${whatItSays(response)}`
   const { id } = job.organization
-  if (status === 400) {
-    const text = `the server rejected the request as invalid (400)${says}; ${isPage(response) ? ELSEWHERE : 'look at the filters'}`
-    return new JobError('BAD_REQUEST', text)
-  }
+  if (isFailure(status)) return new RetryableError('SERVER_ERROR', `the server failed ${says}`)
+  // The API's own refusals are JSON.
+  const look = (todo: string) => (isPage(response) ? ELSEWHERE : todo)
+  if (status === 400)
+    return new JobError(
+      'BAD_REQUEST',
+      `the server rejected the request as invalid ${says}; ${look('look at the filters')}`,
+    )
   if (status === 403) {
-    const reason = isPage(response)
-      ? `access is refused (403)${says}; ${ELSEWHERE}`
-      : `the token's user is not a member of this organization (403)${says}; let the user join it, or look at the token and the id ${id}`
-    return new JobError('FORBIDDEN', reason)
+    const who = isPage(response)
+      ? 'access is refused'
+      : "the token's user is not a member of this organization"
+    const todo = look(`let the user join it, or look at the token and the id ${id}`)
+    return new JobError('FORBIDDEN', `${who} ${says}; ${todo}`)
   }
-  if (status === 404) {
+  if (status === 404)
     return new JobError(
       'ORGANIZATION_NOT_FOUND',
-      `not found (404)${says}; either the organization's id is wrong (${id}) or the address (${baseUrl}${job.collection.path})`,
+      `not found ${says}; either the organization's id is wrong (${id}) or the address (${baseUrl}${job.collection.path})`,
     )
-  }
-  if (isFailure(status)) return new RetryableError('SERVER_ERROR', `the server failed (${status})${says}`)
-  if (status === 407) {
-    const text = `a proxy before the API asks for a login (407)${says}; give an api.baseUrl that leads past it`
-    return new JobError('UNEXPECTED_STATUS', text)
-  }
-  if (status >= 300 && status <= 399 && status !== 304) {
-    const text = `the server redirects (${status})${whereTo(response, baseUrl)}, which is never followed; look at api.baseUrl`
-    return new JobError('UNEXPECTED_STATUS', text)
-  }
-  return new JobError('UNEXPECTED_STATUS', `the server answered ${status}${says}; ${IF_NOT_THE_API}`)
+  const isRedirect = status >= 300 && status <= 399 && status !== 304
+  const text = isRedirect
+    ? `the server redirects (${status})${whereTo(response, baseUrl)}, which is never followed; look at api.baseUrl`
+    : `the server answered ${says}; ${IF_NOT_THE_API}`
+  return new JobError('UNEXPECTED_STATUS', text)
 }
 
 /** Without its query, which may hold anything. */

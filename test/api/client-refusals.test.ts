@@ -29,11 +29,11 @@ describe('an answer that is refused', () => {
       'ORGANIZATION_NOT_FOUND',
       `not found (404) and says: no; either the organization's id is wrong (${id}) or the address (${BASE_URL}${ORDERS})`,
     ],
-    [422, 'UNEXPECTED_STATUS', `the server answered 422 and says: no; ${NOT_THE_API}`],
+    [422, 'UNEXPECTED_STATUS', `the server answered (422) and says: no; ${NOT_THE_API}`],
     // Neither a failure of the server, nor a redirect, nor the list.
-    [999, 'UNEXPECTED_STATUS', `the server answered 999 and says: no; ${NOT_THE_API}`],
-    [304, 'UNEXPECTED_STATUS', `the server answered 304; ${NOT_THE_API}`],
-    [206, 'UNEXPECTED_STATUS', `the server answered 206 and says: no; ${NOT_THE_API}`],
+    [999, 'UNEXPECTED_STATUS', `the server answered (999) and says: no; ${NOT_THE_API}`],
+    [304, 'UNEXPECTED_STATUS', `the server answered (304); ${NOT_THE_API}`],
+    [206, 'UNEXPECTED_STATUS', `the server answered (206) and says: no; ${NOT_THE_API}`],
     [
       301,
       'UNEXPECTED_STATUS',
@@ -65,7 +65,7 @@ describe('an answer that is refused', () => {
     [
       405,
       'UNEXPECTED_STATUS',
-      `the server answered 405 with a page of HTML (its title: Attention Required!); ${NOT_THE_API}`,
+      `the server answered (405) with a page of HTML (its title: Attention Required!); ${NOT_THE_API}`,
     ],
   ])('with %i and a page of HTML says what came', async (status, code, says) => {
     foresee()
