@@ -53,7 +53,7 @@ export function csv(rows: Rows, isTerminal: boolean): Pieces {
   const cell = (value: Value) => {
     if (value === null) return ''
     if (typeof value === 'string') return quotedCell(isTerminal ? printable(value, value.length) : value)
-    return typeof value === 'object' ? quotedCell(base64(value)) : String(value)
+    return typeof value === 'object' ? quotedCell(base64(value)) : numberText(value)
   }
   const line = (values: Row) => `${values.map(cell).join(',')}\n`
   return inPieces(rows, line(rows.columns), line)
@@ -101,8 +101,24 @@ function objectText({ columns }: Rows, isTerminal: boolean): (row: Row) => strin
   }
 }
 
+/**
+ * A REAL from 2^53 on may stand for its neighbour, so it is written as SQLite does, to look inexact: `9007199254740992.0`, `1.0e+19`.
+ * All else is written as JavaScript does.
+ */
+function numberText(value: number | bigint): string {
+  const size = typeof value === 'bigint' ? 0 : Math.abs(Number(value))
+  if (size < 2 ** 53) return String(value)
+  if (size === Number.POSITIVE_INFINITY) return value > 0 ? 'Inf' : '-Inf'
+  return size < 1e17
+    ? `${value}.0`
+    : Number(value)
+        .toExponential()
+        .replace(/^(-?\d)e/, '$1.0e')
+}
+
+/** An infinite number is written as 1e999, which is read back as infinite. */
 function jsonValue(value: Value): string {
-  if (typeof value === 'bigint') return String(value)
+  if (typeof value === 'bigint' || typeof value === 'number') return numberText(value).replace('Inf', '1e999')
   return JSON.stringify(value instanceof Uint8Array ? base64(value) : value)
 }
 
@@ -156,5 +172,5 @@ function layoutOf(columns: readonly string[], sample: readonly Row[], longest: n
 
 function cellText(value: Value | undefined, longest: number): string {
   if (value instanceof Uint8Array) return `x'${Buffer.from(value).toString('hex').slice(0, longest)}'`
-  return printable(String(value ?? ''), longest)
+  return typeof value === 'number' ? numberText(value) : printable(String(value ?? ''), longest)
 }
