@@ -1,3 +1,5 @@
+import fs from 'node:fs'
+import path from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { ConfigError } from '../../config/problems.ts'
 import { ERRORS, KnownError, MirrorError, UsageError, worstExitCode } from '../../errors.ts'
@@ -47,6 +49,7 @@ async function findAll(runtime: Runtime, globals: Globals): Promise<Finding[]> {
   return [
     finding('configuration', `${file}: ${size}`),
     ...checkSchedules(config, runtime.now()),
+    ...(config.publish === null ? [] : checkPublish(config.publish)),
     ...(await checkDatabaseAndLists(config, runtime)),
   ]
 }
@@ -64,6 +67,22 @@ function checkSchedules({ organizations, timezone }: Config, now: number): Findi
       `"${schedule}" of ${who}: next ${times.join(', ') || 'never within a year'} (${timezone})`,
     )
   })
+}
+
+/** Whether a copy can be published, by replacing the file there. */
+function checkPublish(file: string): Finding[] {
+  const folder = path.dirname(file)
+  const mounts = '/proc/self/mountinfo'
+  const points = fs.existsSync(mounts) ? fs.readFileSync(mounts, 'utf8').split('\n') : []
+  // The kernel writes a space of a path as \040.
+  if (points.some((line) => line.split(' ')[4] === file.replaceAll(' ', '\\040')))
+    return [finding('publish', `${file} is mounted alone and cannot be replaced: mount ${folder} instead`, 2)]
+  try {
+    if (fs.existsSync(folder)) fs.accessSync(folder, fs.constants.W_OK | fs.constants.X_OK)
+    return []
+  } catch {
+    return [finding('publish', `this user may not write to the folder ${folder}; name another one`, 2)]
+  }
 }
 
 /** For all requests together: a rate limit may ask for long waits. */
