@@ -1,7 +1,10 @@
+import fs from 'node:fs'
 import path from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Config, loadConfig } from '../config/config.ts'
+import { UsageError } from '../errors.ts'
 import { NAME_ENDS } from '../store/core/tables.ts'
+import { shellWord } from '../text.ts'
 import type { Globals, Runtime } from './runtime.ts'
 
 const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
@@ -9,7 +12,20 @@ const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
 /** The configuration of a command. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
 export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {
   const { env, cwd } = runtime
-  return loadConfig(path.resolve(cwd, globals.config ?? DEFAULT_CONFIG), { env, tokens, nameEnds: NAME_ENDS })
+  const file = path.resolve(cwd, globals.config ?? DEFAULT_CONFIG)
+  const config = loadConfig(file, { env, tokens, nameEnds: NAME_ENDS })
+  // In a folder for all, anybody's file could send our tokens, or a `tokenFile` that only root can read, to an address of theirs.
+  if (globals.config === undefined && !isOurs(file, cwd))
+    throw new UsageError(
+      `${file} belongs to another user, and nobody has named it; if it is meant, name it: --config ${shellWord(file)}`,
+    )
+  return config
+}
+
+/** Whether a file is of this user, of root, or of the folder's owner; root trusts no other. */
+function isOurs(file: string, folder: string): boolean {
+  const [owner, user] = [fs.statSync(file).uid, process.geteuid?.()]
+  return owner === 0 || owner === user || (user !== 0 && owner === fs.statSync(folder).uid)
 }
 
 /**

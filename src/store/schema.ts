@@ -207,7 +207,7 @@ CREATE TABLE sync_pages (
   last_page INTEGER,
   items INTEGER NOT NULL /* with those that it listed twice */,
   keys TEXT NOT NULL /* JSON list of the distinct ones, in the order of the list */,
-  why TEXT NOT NULL /* forward, back, reread, rejoin, look, spot, front */,
+  why TEXT NOT NULL /* forward, back, rejoin, look, spot, front */,
   resumed INTEGER NOT NULL DEFAULT 0 /* 1: the first answer after another process went on with the walk */,
   read_at TIME NOT NULL,
   SEQUENCE,

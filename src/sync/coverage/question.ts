@@ -3,10 +3,10 @@ import { Places } from './places.ts'
 
 /**
  * Why a page is asked for. `forward`: the next page in list order. `back`: the total fell, so earlier pages, until one holds a known item.
- * `reread`: the last page in list order once more. `rejoin`: where its last item stands now. `look`: an old page, to compare its distance with what was read.
+ * `rejoin`: the last page in list order, or where its last item stands now. `look`: an old page, to compare its distance with what was read.
  * `spot`: one page of a list that never moved. `front`: items added in front.
  */
-export type Why = 'forward' | 'back' | 'reread' | 'rejoin' | 'look' | 'spot' | 'front'
+export type Why = 'forward' | 'back' | 'rejoin' | 'look' | 'spot' | 'front'
 
 /** What a walk asks for. */
 export interface Question {

@@ -245,34 +245,23 @@ export class PassReading {
       if (isJoined) break
     }
     // Unread items may have slid onto the last page in list order, and no fall shows it if as many have come since.
-    if (changed) yield* this.#reread(page)
-  }
-
-  /** Reads the last page in list order once more, since unread items may have slid onto it; its known items are no repeats. */
-  *#reread(page: number): Steps<void> {
-    const answer = yield* this.#again(page, 'reread')
-    if (!answer) return
-    const isJoined = answer.ids.some((id) => this.#walk.places.of(id) !== undefined)
-    if (isJoined || !this.#frontier) this.#take(answer, true)
-    else if (isPastEnd(answer)) yield* this.#rejoin(answer.lastPage ?? 0)
-    else yield* this.#rejoin(page, false, answer)
+    if (changed) yield* this.#rejoin(page)
   }
 
   /**
-   * Finds the last item that was read, from this page on, and goes on behind it: after an interruption, and where the list became shorter.
+   * Finds the last item that was read, from this page on, and goes on behind it: after an interruption, where the list became shorter, and
+   * where unread items may have slid onto the last page in list order.
    * @param isResumed After an interruption; its first request does not count as asked again.
-   * @param given An answer of that page.
    */
-  *#rejoin(from: number, isResumed = false, given: Answer | null = null): Steps<void> {
+  *#rejoin(from: number, isResumed = false): Steps<void> {
     const before = this.#frontier
     if (!before) return
     this.#wasResumed = false
     let pages: Answer[] = []
     let found: Located | null = null
-    let [page, jumps, changed, isFree, known] = [from, 0, false, isResumed, given]
+    let [page, jumps, changed, isFree] = [from, 0, false, isResumed]
     while (!found && page >= this.#rules.firstPage) {
-      const answer: Answer | null = known ?? (yield* this.#again(page, 'rejoin', isFree))
-      known = null
+      const answer = yield* this.#again(page, 'rejoin', isFree)
       isFree = false
       if (this.#wasResumed) return yield* this.#rejoin(before.page, true)
       if (!answer) {
@@ -301,7 +290,7 @@ export class PassReading {
       page--
     }
     this.#resumeBehind(before, pages, found)
-    if (changed) yield* this.#reread(pages.at(-1)?.page ?? 0)
+    if (changed) yield* this.#rejoin(pages.at(-1)?.page ?? 0)
   }
 
   /** The index in the list at which the frontier stands now, by a page with a known item. */
@@ -353,7 +342,7 @@ export class PassReading {
         this.#anchor = page
         this.#tries = 0
       } else if (this.#next !== null) return
-      else yield* this.#reread(page)
+      else yield* this.#rejoin(page)
     }
   }
 

@@ -77,6 +77,17 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     )
   })
 
+  it('exports a materialized view of the user', async () => {
+    const { run, rows } = await synced()
+    const read = await rows()
+    await read('CREATE MATERIALIZED VIEW orders__mine AS SELECT _organization_id, id FROM orders')
+
+    expect(await run(['export', 'orders__mine', '--format', 'ndjson'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"id":2}\n') as string,
+    })
+  })
+
   it('refuses what is for files, and says what to use', async () => {
     const { run, workspace, address } = await synced()
     const secret = `postgres://x:${address.password()}@127.0.0.1/x`

@@ -4,7 +4,7 @@ import { noTraffic } from '../../../src/sync/run.ts'
 import type { Lease } from '../../../src/sync/store.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { emptySchema } from '../../helpers/kept-schema.ts'
-import { newSchema, openDatabase } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { startProxy } from '../../helpers/proxy.ts'
 import { BEGIN } from '../../helpers/test-mirror.ts'
@@ -111,6 +111,20 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect((await far.store.acquire(JOB)).heldBy).toBe(first.leases.name)
     await first.store.commit(other, page)
     expect(await first.rows('SELECT pages::int FROM sync_walks')).toEqual([{ pages: 1 }])
+  })
+
+  it('take a job once, though two of them find it free in the same moment', async () => {
+    const second = await openPostgresMirror(first.address, first.clock)
+    const somebody = await openReader(first.address)
+    await somebody('BEGIN')
+    await somebody('SELECT 1 FROM sync_jobs FOR UPDATE')
+    const both = Promise.all([first, second].map(({ store }) => store.acquire(JOB)))
+    const isWaiting =
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'admin-mirror' AND wait_event_type = 'Lock'"
+    await expect.poll(async () => (await first.rows(isWaiting)).length).toBe(2)
+    await somebody('COMMIT')
+
+    expect((await both).filter(({ lease }) => lease)).toHaveLength(1)
   })
 
   it('begin a walk once though the answer to its COMMIT is lost', async () => {
