@@ -6,11 +6,11 @@ import { MirrorError, UsageError } from '../errors.ts'
 import type { Forgetting } from '../store/core/forget.ts'
 import type { Leases } from '../store/core/leases.ts'
 import type { Dialect, Rule } from '../store/core/sql.ts'
+import type { MirrorFacts } from '../store/core/status.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { WorkQueue } from '../store/postgres/queue.ts'
 import type { Store } from '../sync/store.ts'
 import { shellWord } from '../text.ts'
-import type { MirrorFacts } from './read-status.ts'
 import type { Globals, Runtime } from './runtime.ts'
 
 // What commands do with a mirror, be it a file or a schema of a PostgreSQL server.

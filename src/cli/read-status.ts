@@ -1,6 +1,6 @@
 import { allowedPerMinute, announcedLimit } from '../api/rate/budget.ts'
 import type { Config } from '../config/config.ts'
-import { createStatus, type JobPlan, type ListFacts, type Status } from '../report/status.ts'
+import { createStatus, type JobPlan, type ListFacts, type MostAge, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/times.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
 import { type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
@@ -9,20 +9,12 @@ import { type MirrorPlace, readFacts, writeFault } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
 
-export type { MirrorFacts } from '../store/core/status.ts'
-
-/** A duration, as an option gives it. */
-export interface TypedDuration {
-  typed: string
-  ms: number
-}
-
 /** `config`: null where only the file is known; then schedules, and lists that the file does not hold, are left out. */
 export interface StatusOptions extends MirrorPlace {
   /** Epoch milliseconds. */
   now: number
-  maxAge?: TypedDuration | null
-  fresh?: TypedDuration | null
+  maxAge?: MostAge | null
+  fresh?: MostAge | null
   /** Why the mirror cannot be written; null: it can. */
   unusable?: string | null
 }

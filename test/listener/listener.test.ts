@@ -244,11 +244,13 @@ describe('an address', () => {
 
   it.each([
     ['localhost', true],
+    ['LocalHost:9464', true],
     ['127.0.0.1', true],
     ['[::1]:9464', true],
     ['[::ffff:127.0.0.1]:9464', true],
     ['', false],
     ['evil.example', false],
+    ['mirror.localhost:9464', false],
     ['127.0.0.1.evil.example', false],
     ['evil.example@127.0.0.1', false],
     ['[::2]', false],

@@ -1,9 +1,10 @@
 import { parseDuration } from '../../config/schema.ts'
 import { UsageError, worstExitCode } from '../../errors.ts'
+import type { MostAge } from '../../report/status.ts'
 import { statusText } from '../../report/status-text.ts'
 import { printableJson } from '../../text.ts'
 import { type DatabaseOption, readTarget } from '../mirror.ts'
-import { readStatus, type TypedDuration } from '../read-status.ts'
+import { readStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 interface Options extends DatabaseOption {
@@ -31,7 +32,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   return worstExitCode([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
 }
 
-function durationOf(option: string, typed: string | undefined): TypedDuration | null {
+function durationOf(option: string, typed: string | undefined): MostAge | null {
   if (typed === undefined) return null
   const ms = parseDuration(typed)
   if (ms === null) throw new UsageError(`${option} ${typed}: write a duration like 30m, 24h or 2d`)

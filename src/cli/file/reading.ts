@@ -1,12 +1,12 @@
 import fs from 'node:fs'
 import { MirrorError } from '../../errors.ts'
+import type { MirrorFacts } from '../../store/core/status.ts'
 import type { Connection } from '../../store/sqlite/driver.ts'
 import { rightsMissing } from '../../store/sqlite/file/errors.ts'
 import { openForReading } from '../../store/sqlite/file/open.ts'
 import { assertReadingSql, createReader, type Parameters } from '../../store/sqlite/read/reader.ts'
 import { freeBytes, fullDisk, readFileFacts } from '../../store/sqlite/read/status.ts'
 import { type MirrorPlace, noMirror } from '../mirror.ts'
-import type { MirrorFacts } from '../read-status.ts'
 import { assertExport, type QueryWork, type ReadingTask, writeResult } from '../reading.ts'
 import type { Runtime } from '../runtime.ts'
 
