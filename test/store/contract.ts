@@ -439,6 +439,29 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect(known.map(({ state }) => state)).toEqual(['same', 'absent'])
       })
 
+      it('keeps an item without a usable key with the reason, and renews its time alone when it comes again', async () => {
+        const rejects =
+          'SELECT organization_id, collection, CAST(page AS TEXT) AS page, reason, json FROM sync_rejects'
+        const times = [Date.parse('2030-01-01'), Date.parse('2030-02-01')]
+        for (const time of times) {
+          const open = await begin(store, JOB, {}, () => time)
+          if (time === times[1]) await open.page('{"id":1}')
+          await open.page('{"no":1}')
+
+          expect(await opened.rows(rejects)).toEqual([
+            {
+              organization_id: JOB.organization.id,
+              collection: 'orders',
+              page: '1',
+              reason: 'key "id" is missing',
+              json: '{"no":1}',
+            },
+          ])
+          const [seen] = await opened.rows('SELECT seen_at AS at FROM sync_rejects')
+          expect(new Date(String(seen?.at)).getTime()).toBe(time)
+        }
+      })
+
       it('is compared with the rows of its own organization', async () => {
         await walked(store, TEXTS)
         // What no column of whole numbers holds, and one that it does not.

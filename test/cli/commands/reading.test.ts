@@ -109,6 +109,7 @@ describe('query', () => {
     ['DELETE FROM orders', [], /\S/],
     ['SELECT 1; DELETE FROM orders', [], /\S/],
     ['SELECT totl FROM orders', [], /no such column: totl; the tables sync_columns .* list the names/],
+    ["SELECT json_extract('{', '$') FROM orders", [], /malformed JSON/],
     ['SELECT 1', ['--param', 'id=1'], /--param id: the SQL has no such parameter/],
     ['SELECT :id', [], /--param id=VALUE/],
     ['SELECT ?', [], /write :NAME/],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createCatalog, extendCatalog } from '../../../src/store/columns/catalog.ts'
+import { createCatalog, extendCatalog, shapeOf } from '../../../src/store/columns/catalog.ts'
 import { item, placeAll, placeItem, placePage, placeValues } from './items.ts'
 
 describe('an item’s row', () => {
@@ -189,6 +189,23 @@ describe('an item’s row', () => {
       ['a_', '$."a\\u0000"'],
       ['a__2', '$.a_'],
     ])
+  })
+
+  it('gives a __text column, and a field that is called like a key column, names of their own, too', () => {
+    const keyed = createCatalog([], [['_id'], ['customer', 'id']])
+    const texts = [
+      '{"_id":1,"customer":{"id":2,"n":3},"field_id":4,"CUSTOMER__ID":5}',
+      '{"_id":2,"customer":{"id":2,"n":"x"}}',
+    ]
+
+    expect(shapeOf('orders', keyed).keyColumns).toEqual(['field_id', 'customer__id'])
+    expect(placeAll(texts, keyed).map(({ values }) => Object.fromEntries(values))).toEqual([
+      { customer__n: 3n, field_id_2: 4n, CUSTOMER__ID_2: 5n },
+      { customer__n__text: 'x' },
+    ])
+    expect(placeAll(['{"a":1,"a__text":"own"}', '{"a":"x"}']).at(-1)?.values).toEqual(
+      new Map([['a__text_2', 'x']]),
+    )
   })
 
   it('keeps fields called __proto__ and constructor', () => {

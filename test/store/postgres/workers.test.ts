@@ -127,6 +127,15 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect((await both).filter(({ lease }) => lease)).toHaveLength(1)
   })
 
+  it('write nothing more once a newer worker has changed the schema', async () => {
+    const lease = await taken(first)
+    await first.rows("UPDATE sync_settings SET value = '999' WHERE name = 'version'")
+
+    const lost = { name: 'MirrorLostError', code: 'DATABASE' }
+    await expect(first.store.beginRun(lease, BEGIN)).rejects.toMatchObject(lost)
+    expect(await first.rows('SELECT 1 FROM sync_walks')).toEqual([])
+  })
+
   it('begin a walk once though the answer to its COMMIT is lost', async () => {
     const { address, clock, rows } = first
     const proxy = await startProxy(address.port)

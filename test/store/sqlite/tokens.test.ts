@@ -58,6 +58,23 @@ describe('a refused token', () => {
     expect(later.fingerprint(TOKEN)).toBe(fingerprint)
   })
 
+  it('is known by a fingerprint that is another one in every mirror', async () => {
+    const fingerprints = []
+    for (const salt of ['one salt', 'another salt']) {
+      const { connection } = openTestMirror()
+      connection.exec("DELETE FROM sync_settings WHERE name = 'salt'")
+      const tokens = createTokens(
+        connection,
+        async (begin) => runRule(connection, begin()),
+        () => salt,
+      )
+      await tokens.register([])
+      fingerprints.push(tokens.fingerprint(TOKEN))
+    }
+
+    expect(new Set(fingerprints).size).toBe(2)
+  })
+
   it('stays refused for who still has it or has it again, though its organization goes on with another one, until resume', async () => {
     const { test, tokens, fingerprint } = await held()
     const sinceOf = () => organizations(test).map(({ held_since: since }) => since)

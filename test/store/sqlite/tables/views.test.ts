@@ -73,6 +73,20 @@ describe('the view of an array of objects', () => {
     }
   })
 
+  it('is there for arrays that stand beside a number, and for no array of scalars', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"id":1,"lines":0,"tags":["a","b"]}')
+
+    await saveItems('{"id":2,"lines":[{"sku":"a"}],"tags":[1]}')
+
+    expect(test.rows('SELECT _parent_id, sku FROM orders__lines__text')).toEqual([
+      { _parent_id: 2, sku: 'a' },
+    ])
+    const views = "SELECT name FROM sqlite_schema WHERE name LIKE 'orders@_@_%' ESCAPE '@'"
+    expect(test.rows(views)).toEqual([{ name: 'orders__lines__text' }])
+  })
+
   it.each([
     ['table', 'CREATE TABLE Orders__Lines (mine)'],
     ['view', 'CREATE VIEW orders__lines AS SELECT 1 AS mine'],
