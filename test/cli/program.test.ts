@@ -96,6 +96,20 @@ describe('a command that is typed wrongly', () => {
   })
 })
 
+it('the configuration is that of --config, else of ADMIN_MIRROR_CONFIG, else config/admin-mirror.yaml', async ({
+  scene: { workspace: place },
+}) => {
+  fs.mkdirSync(place.file('config'))
+  for (const name of ['typed', 'variable', 'config/admin-mirror'])
+    fs.writeFileSync(place.file(`${name}.yaml`), `${path.basename(name)}: here`)
+  const told = async (args: string[], named: string) =>
+    (await place.run(['status', ...args], { env: { ADMIN_MIRROR_CONFIG: named } })).stderr
+
+  expect(await told(['--config', 'typed.yaml'], 'variable.yaml')).toMatch(/typed\.yaml:1:1 {2}typed/)
+  expect(await told([], 'variable.yaml')).toMatch(/variable\.yaml:1:1 {2}variable/)
+  expect(await told([], '')).toMatch(/config\/admin-mirror\.yaml:1:1 {2}admin-mirror/)
+})
+
 it.for<[string, number]>([
   ['query VALUES(1)', 4],
   ['export orders --format csv', 4],

@@ -4,7 +4,7 @@ import { type Scene, sceneTests } from '../helpers/scene.ts'
 const it = sceneTests()
 
 // Staging and production beside each other, one of them with the other's database. Which addresses are the same one:
-// test/store/sqlite/address.test.ts.
+// test/store/sqlite/store.test.ts.
 
 /** All rows of the mirror, and how often it was asked for pages. */
 function everything({ workspace: { rows }, server }: Scene) {

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { items } from '../../helpers/list-server.ts'
 import { createScene, GLOBEX, ACME as ORGANIZATION, sceneTests } from '../../helpers/scene.ts'
 
-// What is typed, what is sent, and what is told. Which walk goes on with which: test/sync/resume.test.ts and test/sync/backfill.test.ts.
+// What is typed, what is sent, and what is told. Which walk goes on with which: test/sync/resume.test.ts.
 
 const ACME = ['backfill', '--org', 'acme', '--log-level', 'trace']
 const PAGES = ['page=1', 'page=2', 'page=3', 'page=4', 'page=5', 'page=2']
