@@ -74,6 +74,9 @@ const MISSING = 16
 const MEMORY = 20
 const NEWS_MEMORY = (MEMORY * MISSING) / 2
 
+/** What is known of an end with little news weighs no more than this: a list that becomes busy must not take turns with quiet ones for hours. */
+const QUIET_MINUTES = 60
+
 /** Before anything is known, all rows of a list are assumed to be replaced within this many minutes. */
 const USUAL_LIFE = 144_000
 
@@ -131,7 +134,9 @@ export function afterNewest(
 ): Freshness {
   const minutes = minutesSince(known.newestAt, startedAt)
   // From the least on: what was assumed of a quiet end must not weigh more than what is found there.
-  const news = learn(Math.max(LEAST_NEWS, known.news), MISSING * added + changed, minutes, NEWS_MEMORY)
+  const before = Math.max(LEAST_NEWS, known.news)
+  const memory = Math.min(NEWS_MEMORY, QUIET_MINUTES * before)
+  const news = learn(before, MISSING * added + changed, minutes, memory)
   return { ...known, newestAt: startedAt, news }
 }
 
@@ -222,7 +227,7 @@ function bestOf(list: SharingList, goesFirst: boolean, now: number): Reading {
   const cost = costOfNewest(list)
   // A reading by a clock that was ahead is none.
   const waited = isAhead(freshness.newestAt, now) ? every : now - freshness.newestAt
-  const news = ((LEAST_NEWS + freshness.news) * (waited / MINUTE_MS) ** 2) / cost
+  const news = (Math.max(LEAST_NEWS, freshness.news) * (waited / MINUTE_MS) ** 2) / cost
   const first = list.isWalked ? 2 * FIRST : goesFirst ? FIRST : 0
   let best: Reading = { worth: waited < every ? 0 : news + first, band: null, depth: 1, cost }
   if (isWalkedWhole(list)) return best
