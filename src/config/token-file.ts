@@ -11,13 +11,19 @@ export class TokenFileError extends Error {
   override readonly name = 'TokenFileError'
 }
 
-/** Why a text is no token, or null. A header holds visible ASCII, and no token has quotes. */
+/**
+ * What stands around a token in a text or a file of variables, and in none: a quote, a bracket, a comma, `NAME=` in capitals or with a word for a
+ * secret. A token may hold a `=` itself.
+ */
+const MORE = /["'`<>,;]|^(?:[A-Z][A-Z0-9_]+|\w*(?:[Tt]oken|TOKEN|[Kk]ey|KEY|[Ss]ecret|SECRET))=[A-Za-z0-9]/
+
+/** Why a text is no token, or null. A header holds visible ASCII. */
 export function tokenFault(text: string): string | null {
   if (text === '') return 'is empty'
   if (text.length > LONGEST_TOKEN)
     return `holds more than a token, which has at most ${LONGEST_TOKEN} characters`
-  if (/^[\x21-\x7e]+$/.test(text) && !/["'`]/.test(text)) return null
-  return 'holds more than a token: a quote, a space, a line break, a control character or a letter beyond ASCII'
+  if (/^[\x21-\x7e]+$/.test(text) && !MORE.test(text)) return null
+  return 'holds more than a token: a quote, NAME= before it, a bracket, a comma, a space, a line break, a control character or a letter beyond ASCII'
 }
 
 interface TokenFile {
@@ -41,7 +47,7 @@ export function readTokenFile({ organization, path, shown }: TokenFile): string 
     const code = String((error as NodeJS.ErrnoException).code)
     throw fail(`cannot be read: ${REASONS[code] ?? code}`)
   }
-  const fault = tokenFault(token)
+  const fault = token.startsWith('${') ? 'holds the name of a variable' : tokenFault(token)
   if (fault !== null) throw fail(fault)
   return token
 }

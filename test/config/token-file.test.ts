@@ -51,7 +51,17 @@ describe('a token file', () => {
     ['', 'is empty'],
     ['hidden\nhidden\n', 'holds more than a token'],
     ['hidden\u0000', 'holds more than a token'],
-    ['"hidden"', 'holds more than a token: a quote'],
+    ...[
+      '"hidden"',
+      '<hidden>',
+      'hidden,',
+      'hidden;',
+      'ACME_TOKEN=hidden',
+      'api_token="hidden"',
+      'accessToken=hidden',
+      'KEY2=hidden',
+    ].map((text) => [text, 'holds more than a token: a quote, NAME= before it']),
+    [`$\{HIDDEN}`, 'holds the name of a variable'],
     ['hidden'.repeat(2000), 'holds more than a token, which has at most 8192 characters'],
   ])('that holds %j is refused and not quoted', (content, message) => {
     const { file, readToken } = loadWithTokenFile('./token')
@@ -63,6 +73,16 @@ describe('a token file', () => {
     expect(error.message).toContain(`${file} of organization acme ${message}`)
     expect(error.message).not.toContain('hidden')
   })
+
+  it.each(['aGlkZGVu==', 'AB=', 'eyJ=.a', 'QUJD=.QUJD', '12|abc=def', 'a=b', '=x'])(
+    'may hold a = as in %j',
+    (token) => {
+      const { file, readToken } = loadWithTokenFile('./token')
+      writeFileSync(file, token)
+
+      expect(readToken()).toBe(token)
+    },
+  )
 
   it.each(['abc', 'abc\n', 'abc\r\n', 'abc\n\n', ' \tabc \r\n', '\ufeffabc'])(
     'may have white space around the token: %j',
