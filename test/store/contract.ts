@@ -701,6 +701,22 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       expect(shown.map(({ sub }) => sub)).toEqual(['[{"z":1}]', '[{"z":2},"x"]', null, null])
     })
 
+    it('shows one as a list, too, where the first list comes later', async () => {
+      const open = await begin(store, JOB)
+      await open.page('{"id":1,"lines":{"0":{"n":1},"2":{"n":2}}}', '{"id":2,"lines":{"0":{"n":5},"x":6}}')
+      await open.page('{"id":3,"lines":[{"n":3}]}')
+      await open.close()
+
+      const elements = await opened.rows('SELECT _parent_id, n FROM orders__lines ORDER BY 1, _index')
+      expect(elements.map((row) => Object.values(row).join())).toEqual(['1,1', '1,2', '3,3'])
+      const items = await opened.rows('SELECT id, lines, lines__0__n, lines__2__n FROM orders ORDER BY id')
+      expect(items.map((row) => Object.values(row).join())).toEqual([
+        '1,[{"n":1},{"n":2}],,',
+        '2,,5,',
+        '3,[{"n":3}],,',
+      ])
+    })
+
     it('counts the values that did not fit their columns, of all lists of a collection', async () => {
       await walkOf(store, '{"id":1,"a":1,"b":"x"}', '{"id":2,"a":"7"}', '{"id":3,"a":"seven","b":true}')
       const open = await begin(store, jobOf({}, GLOBEX))

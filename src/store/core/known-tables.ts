@@ -1,10 +1,19 @@
-import type { JsonObject } from '../../json/value.ts'
+import { parseExact } from '../../json/exact.ts'
+import { asJsonObject, type JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
 import type { Notice } from '../../sync/types.ts'
-import { type Catalog, extendCatalog, fitsKeys, shapeOf, type TableShape } from '../columns/catalog.ts'
-import { type TypedRow, toRow } from '../columns/row.ts'
+import {
+  type Catalog,
+  extendCatalog,
+  fitsKeys,
+  shapeOf,
+  type TableShape,
+  tableName,
+} from '../columns/catalog.ts'
+import type { Column } from '../columns/column.ts'
+import { type ArrayValue, type TypedRow, toRow } from '../columns/row.ts'
 import { createRowWriter, type RowWriter } from './rows.ts'
-import { type Dialect, one, type Rule, type Runner, run } from './sql.ts'
+import { all, type Dialect, one, quoted, type Rule, type Runner, run } from './sql.ts'
 import { type ConfiguredCollection, changeColumns, ensureTables, hasTables, loadCatalog } from './tables.ts'
 import { type ArrayViews, fitsView, growViews, loadArrayViews, makeViews } from './views.ts'
 
@@ -116,9 +125,51 @@ export function* fitTables(
     yield* makeViews(dialect, shape)
   }
   const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
+  for (const { kind, column } of changes)
+    if (kind === 'add' && column.type === 'TEXT')
+      arrays.push(...(yield* fillList(dialect, catalog, shape, column)))
   const ofViews = yield* growViews(dialect, shape, arrays)
   const grown = yield* knownTables(dialect, collection)
   const typed = typedRows(dialect, grown, wanted)
   if (!typed) throw new Error(`the tables of ${name} were changed, and still cannot hold the items`)
   return { tables: grown, typed, notices: [...notices, ...ofViews] }
+}
+
+/**
+ * PHP writes a list with holes as an object with numbers as names. Until a list comes, nobody can tell: then the rows with such an object get it in
+ * the column of the list. Returns the lists of these rows.
+ */
+function* fillList(
+  dialect: Dialect,
+  catalog: Catalog,
+  { name, columns }: TableShape,
+  list: Column,
+): Rule<ArrayValue[]> {
+  const fields = columns.filter(
+    ({ path }) => path.startsWith(`${list.path}.`) && /^\d+(?:\.|$)/.test(path.slice(list.path.length + 1)),
+  )
+  if (fields.length === 0) return []
+  const numbered = fields.map((field) => quoted(field.name))
+  const rows = yield* all<{ row: number; text: string }>(`
+    SELECT t."_row" AS "row", j."_json" AS text
+    FROM ${quoted(name)} AS t
+    JOIN ${quoted(tableName(name, 'json'))} AS j ON j."_row" = t."_row"
+    WHERE ${numbered.map((field) => `t.${field} IS NOT NULL`).join(' OR ')}
+  `)
+  const filled = rows.flatMap(({ row, text }) => {
+    const typed = toRow(catalog, asJsonObject(parseExact(text)))
+    const value = typed && dialect.stored(typed).values.get(list.name)
+    return typed && value !== undefined ? [{ typed, line: [value, BigInt(row)] }] : []
+  })
+  const line = dialect.lines({ list: 'text', row: 'bigint' })
+  yield* line.run(
+    `
+      UPDATE ${quoted(name)} AS t
+      SET ${[`${quoted(list.name)} = ${line.value('list')}`, ...numbered.map((field) => `${field} = NULL`)].join(', ')}
+      ${line.from}
+      WHERE t."_row" = ${line.value('row')}
+    `,
+    filled.map(({ line: values }) => values),
+  )
+  return filled.flatMap(({ typed }) => typed.arrays.filter(({ column }) => column === list.name))
 }
