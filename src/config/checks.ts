@@ -60,7 +60,7 @@ function checkPaths({ database, publish }: Mapping, report: Report, file: string
 /** Every organization needs its own id and name, in any case, and one source for its token. */
 function checkOrganizations(organizations: readonly Mapping[], report: Report): void {
   for (const key of ['id', 'name']) {
-    const texts = organizations.map((one) => String(one[key] ?? '').toLowerCase())
+    const texts = organizations.map(({ [key]: text }) => (typeof text === 'string' ? text.toLowerCase() : ''))
     for (const [index, text] of texts.entries()) {
       const first = texts.indexOf(text)
       const other = formatKey(['organizations', first, key])

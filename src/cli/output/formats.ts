@@ -106,7 +106,7 @@ function objectText({ columns }: Rows, isTerminal: boolean): (row: Row) => strin
  * All else is written as JavaScript does.
  */
 function numberText(value: number | bigint): string {
-  const size = typeof value === 'bigint' ? 0 : Math.abs(Number(value))
+  const size = typeof value === 'bigint' ? 0 : Math.abs(value)
   if (size < 2 ** 53) return String(value)
   if (size === Number.POSITIVE_INFINITY) return value > 0 ? 'Inf' : '-Inf'
   return size < 1e17

@@ -128,7 +128,7 @@ function preparedOf(text: string): Prepared {
   return prepared
 }
 
-const { INT8, TIMESTAMPTZ } = types.builtins
+const { INT8, TIMESTAMPTZ }: Record<'INT8' | 'TIMESTAMPTZ', number> = types.builtins
 
 /** Our own counts and ids are far below 2^53; times are epoch milliseconds. */
 const getTypeParser = ((type: number, format?: 'text' | 'binary') => {

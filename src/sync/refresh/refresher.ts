@@ -171,9 +171,11 @@ export class Refresher {
     const { traffic } = tools.run
     for (let [reading, pages]: [Reading | null, number] = [first, 1]; reading; pages++) {
       const before = traffic.requests
-      await this.#readOlder(tools, reading, urgency).finally(() =>
-        this.charge(traffic.requests - before - (reading?.cost ?? 0)),
-      )
+      try {
+        await this.#readOlder(tools, reading, urgency)
+      } finally {
+        await this.charge(traffic.requests - before - reading.cost)
+      }
       if (!policy || !this.#state) return
       const own = { ...this.#state, ...policy }
       reading = await policy.share.take((share) =>
