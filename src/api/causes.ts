@@ -19,9 +19,14 @@ const CAUSES: readonly Cause[] = [
     says: 'the answer is not HTTP; look at the port in api.baseUrl',
   },
   {
+    of: /^HPE_HEADER_OVERFLOW/,
+    code: 'BAD_RESPONSE',
+    says: `the answer has more than 16 kB of headers; ${AT_THE_SERVER}`,
+  },
+  {
     of: /^HPE_/,
     code: 'BAD_RESPONSE',
-    says: `the answer is HTTP that breaks its rules, or has more than 16 kB of headers; ${AT_THE_SERVER}`,
+    says: `the answer is HTTP that breaks its rules; ${AT_THE_SERVER}`,
   },
   {
     of: /incorrect header check|Unknown frame descriptor/,
@@ -35,16 +40,46 @@ const CAUSES: readonly Cause[] = [
     passes: true,
     says: `the compressed answer breaks off or is damaged; ${IF_IT_STAYS}`,
   },
+  // Handshakes that fail in the same way each time.
   {
-    // A handshake that fails in the same way each time.
-    of: /^TLS .*(?:version|packet length|http request|certificate required|bad certificate|unknown ca|unrecognized name|protocol|cipher|handshake failure|too small|no suitable)/,
+    of: /^TLS .*(?:wrong version number|packet length|http request)/,
     code: 'NETWORK',
-    says: 'the server and this machine do not agree on TLS; look at http or https, the host and the port in api.baseUrl, or at the server',
+    says: 'the server speaks no TLS; look at http or https, and at the port, in api.baseUrl',
   },
   {
-    of: /^(?:\S*CERT|UNABLE_TO_|CRL_|ERROR_IN_CRL_|INVALID_(?:CA|PURPOSE) |PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH)/,
+    of: /^TLS .*(?:certificate required|bad certificate|unknown ca)/,
     code: 'NETWORK',
-    says: "the server's certificate is refused; look at its name in api.baseUrl and at this machine's clock, or name a file with its CA in NODE_EXTRA_CA_CERTS",
+    says: 'the server asks for a certificate of this client, and admin-mirror has none; ask who runs it for a way without',
+  },
+  {
+    of: /^TLS .*unrecognized name/,
+    code: 'NETWORK',
+    says: 'the server has no certificate for this name; look at api.baseUrl',
+  },
+  {
+    of: /^TLS .*(?:protocol|version|cipher|handshake failure|too small|no suitable)/,
+    code: 'NETWORK',
+    says: 'the server and this machine agree on no version or cipher of TLS; it is for whoever runs the server to mend',
+  },
+  {
+    of: /^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)/,
+    code: 'NETWORK',
+    says: "the server's certificate has expired or is not valid yet, or this machine's clock is wrong; look at both",
+  },
+  {
+    of: /^(?:ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)/,
+    code: 'NETWORK',
+    says: "the server's certificate is for another host; look at api.baseUrl",
+  },
+  {
+    of: /SELF_SIGNED_CERT|^UNABLE_TO_(?:VERIFY|GET_ISSUER)/,
+    code: 'NETWORK',
+    says: "the server's certificate is signed by nobody whom this machine trusts; name a file with the CA in NODE_EXTRA_CA_CERTS if the server is yours",
+  },
+  {
+    of: /^(?:\S*CERT|UNABLE_TO_|CRL_|ERROR_IN_CRL_|INVALID_(?:CA|PURPOSE) |PATH_LENGTH_EXCEEDED)/,
+    code: 'NETWORK',
+    says: "the server's certificate is refused; it is for whoever runs the server to mend",
   },
 ]
 
@@ -82,4 +117,9 @@ const HINTS: Readonly<Record<string, string>> = {
   ENOTFOUND: ', a name that is not known',
   EAI_AGAIN: ', a name that could not be looked up',
   ETIMEDOUT: ', which does not answer',
+  EHOSTUNREACH: ', which no route leads to',
+  ENETUNREACH: ', which no route leads to',
+  EACCES: ', which this machine may not connect to (a firewall?)',
+  EPERM: ', which this machine may not connect to (a firewall?)',
+  EMFILE: ': this process may open no more files',
 }
