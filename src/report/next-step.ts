@@ -78,9 +78,19 @@ const STOPS = 2
 const PASSING = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'RATE_LIMITED'])
 
 function afterFailure(row: StatusRow, isServed: boolean): Step {
-  const { walk_stops: stops, walk_page: page } = row
+  const {
+    walk_stops: stops,
+    walk_page: page,
+    walk_total: total,
+    walk_rows_seen: seen,
+    walk_pages: pages,
+  } = row
   if (page !== null && stops !== null && stops >= STOPS) {
-    const say = `page ${grouped(page)} failed in each of the last ${stops + 1} runs, and the pages before it did not: until the API mends it, those behind it can be tried with`
+    const failed = `page ${grouped(page)} failed in each of the last ${stops + 1} runs, and the pages before it did not`
+    // The items that are left fit on it: nothing is listed behind it.
+    if (total !== null && seen !== null && pages !== null && total - seen <= seen / pages)
+      return { ...SYNC, say: `${failed}: once the API mends it` }
+    const say = `${failed}: until the API mends it, those behind it can be tried with`
     return { say, command: `backfill --from-page ${page + 1}`, of: 'list' }
   }
   if (!PASSING.has(row.failing_code ?? '')) return { ...goingOn(row), say: 'look at the error, then' }

@@ -51,6 +51,18 @@ describe('the next step', () => {
       'page 1,200 failed in each of the last 3 runs, and the pages before it did not: until the API mends it, those behind it can be tried with: admin-mirror backfill --org acme --collection orders --from-page 1201',
     ],
     [
+      'of one of which they did at the last page',
+      {
+        ...failedBy('SERVER_ERROR'),
+        walk_page: 1200,
+        walk_stops: 2,
+        walk_total: 59_970,
+        walk_rows_seen: 59_950,
+        walk_pages: 1199,
+      },
+      `page 1,200 failed in each of the last 3 runs, and the pages before it did not: once the API mends it: ${SYNC}`,
+    ],
+    [
       'of one of which two runs did',
       { ...failedBy('SERVER_ERROR'), walk_page: 1200, walk_stops: 1 },
       `when the API answers again: ${SYNC}`,
