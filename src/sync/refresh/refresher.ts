@@ -49,6 +49,8 @@ export interface RefreshResult {
 export class Refresher {
   #options: RefresherOptions
   #state: RefreshState | null
+  /** A walk that ends before its newest end is due reads the older pages itself. */
+  #hasReadNewest = false
 
   constructor(options: RefresherOptions) {
     const { lease, policy, now } = options
@@ -100,7 +102,10 @@ export class Refresher {
     const begunAt = now()
     const isNewest = first.band === null
     // One that fails or is killed is not begun again at once.
-    if (isNewest) this.#moveTo({ ...from, freshness: { ...from.freshness, newestAt: begunAt } })
+    if (isNewest) {
+      this.#hasReadNewest = true
+      this.#moveTo({ ...from, freshness: { ...from.freshness, newestAt: begunAt } })
+    }
     const run: Run = { id: await store.beginRefresh(lease, this.#saved(), within), traffic: noTraffic() }
     const tools: RefreshTools = {
       ...this.#options,
@@ -134,7 +139,9 @@ export class Refresher {
     // Whoever begins the refresh of a list has compared it with the others.
     const others = policy.others().map((list) => ({ ...list, isTaken: !isWalked }))
     const chosen = nextReading([own, ...others], share, policy.share.rules(), now())
-    return chosen?.list === own ? chosen.reading : null
+    if (chosen?.list !== own || (isWalked && chosen.reading.band !== null && !this.#hasReadNewest))
+      return null
+    return chosen.reading
   }
 
   async #readNewest(

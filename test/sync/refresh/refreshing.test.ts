@@ -324,6 +324,18 @@ describe('between two pages of a walk', () => {
     expect(Math.max(...late)).toBeLessThanOrEqual(6000)
   })
 
+  it('no older page is read of a list whose newest end is not due while it is walked', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(60), before: () => test.clock.advance(1000) })
+    await runOnce(test, list)
+    test.clock.advance(10 * MINUTE)
+    const before = list.asked.length
+
+    await runOnce(test, list, { refresh: policyOf(test.clock.now, { every: 60 * MINUTE }) })
+
+    expect(list.asked.slice(before, before + 20)).toEqual(upTo(20))
+  })
+
   it('a refresh waits until the share has room for it', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(60), before: () => test.clock.advance(1000) })
