@@ -143,3 +143,32 @@ export function misfitNotes(misfits: readonly MisfitColumn[]): string[] {
       `${printable(collection, 100)}.${printable(column, 100)} has the values of ${counted(rows, 'row')} that did not fit the column beside it`,
   )
 }
+
+/** What the part of its rate limit carries that refreshes may use, of each budget whose lists were refreshed. */
+export function refreshNotes(
+  rows: readonly Pick<
+    StatusRow,
+    'refresh_budget' | 'organization' | 'collection' | 'refreshed_every_ms' | 'refresh_share'
+  >[],
+): string[] {
+  const budgets = [...Map.groupBy(rows, ({ refresh_budget: budget }) => budget).values()]
+  return budgets.flatMap((lists) => {
+    const times = lists.flatMap(({ refreshed_every_ms: every }) => (every === null ? [] : [every]))
+    const share = Math.max(...lists.map(({ refresh_share: perMinute }) => perMinute ?? 0))
+    const [first] = lists
+    if (!first || times.length === 0 || share <= 0) return []
+    const names = [...new Set(lists.map(({ organization }) => printable(organization, 80)))]
+    const whose = names.length === 1 ? names.join('') : counted(names.length, 'organization')
+    const who =
+      lists.length === 1
+        ? `${names.join('')} ${printable(first.collection, 100)} has`
+        : `${counted(lists.length, 'list')}${budgets.length === 1 ? '' : ` of ${whose}`} share`
+    const [busiest, quietest] = [inWords(Math.min(...times)), inWords(Math.max(...times))]
+    const ends = lists.length === 1 ? 'its newest end' : 'newest ends'
+    const every = busiest === quietest ? busiest : `${busiest} to ${quietest}`
+    const rate = Number(share.toPrecision(share < 10 ? 1 : 2))
+    return [
+      `${who} ${rate} requests a minute for refreshes: ${ends} every ${every}, the rest for older pages`,
+    ]
+  })
+}

@@ -3,7 +3,7 @@ import { isAhead } from '../clock.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { type NextStep, nextStep, type Step, stepOf, stepsOf } from './next-step.ts'
-import { misfitNotes, notesOf, type Problem, problemOf } from './notes.ts'
+import { misfitNotes, notesOf, type Problem, problemOf, refreshNotes } from './notes.ts'
 import { isOverdue, type Pace, timeLeft } from './times.ts'
 import { checkExitCode, gravestFirst, isOutdated, type State, verdict } from './verdict.ts'
 
@@ -128,7 +128,11 @@ export function createStatus(facts: StatusFacts): Status {
       ...stepsOfTheWhole(told, facts),
       ...stepsOf(gravestFirst(steps)).filter(({ say }) => say !== restart || say === null),
     ],
-    notes: misfitNotes(facts.misfits),
+    // A refresh that was typed says nothing of how often one comes.
+    notes: [
+      ...misfitNotes(facts.misfits),
+      ...(daemon.running === true ? refreshNotes(lists.map(({ row }) => row)) : []),
+    ],
     ...told,
   }
 }

@@ -252,6 +252,8 @@ describe('an address', () => {
     ['evil.example', false],
     ['mirror.localhost:9464', false],
     ['127.0.0.1.evil.example', false],
+    ['192.168.0.1:9464', false],
+    ['localhost evil', false],
     ['evil.example@127.0.0.1', false],
     ['[::2]', false],
   ])('as the Host header of a request to loopback: %j is %s', (host, expected) => {

@@ -31,8 +31,8 @@ function column<T>(sql: string): { sql: string; of?: T } {
 }
 
 const BY_PLAN = "trigger IN ('schedule', 'manual')"
-const OF_BUDGET =
-  "FROM sync_gates WHERE scope IN ('all', job.organization_id, organizations.last_fingerprint)"
+const BUDGETS = "('all', job.organization_id, organizations.last_fingerprint)"
+const OF_BUDGET = `FROM sync_gates WHERE scope IN ${BUDGETS}`
 
 /** What `status` reads of each list beside its row of `sync_status`. */
 const DETAILS = {
@@ -42,6 +42,12 @@ const DETAILS = {
   /** The fingerprint of the token that it used last. */
   token: column<string | null>('organizations.last_fingerprint'),
   held_reason: column<string | null>('organizations.held_reason'),
+  /** What the next refresh starts from. Keep it out of all output. */
+  refresh: column<string | null>('job.refresh'),
+  /** The key of that budget. Keep it out of all output: it may be the token's fingerprint. */
+  refresh_budget: column<string | null>(
+    `(SELECT scope FROM sync_shares WHERE scope IN ${BUDGETS} ORDER BY at DESC LIMIT 1)`,
+  ),
   error_message: column<string | null>('run.error_message'),
   /** Of the last run that failed. */
   failing_code: column<string | null>('job.failing_code'),
@@ -111,7 +117,10 @@ type DetailColumns = typeof DETAILS
 type Details = { [Name in keyof DetailColumns]: DetailColumns[Name] extends { of?: infer T } ? T : never }
 
 /** What `status` knows of a list. */
-export interface StatusRow extends ListRow, Required<Details> {
+export interface StatusRow extends ListRow, Required<Omit<Details, 'refresh'>> {
+  /** As its last refresh noted: time between two readings of its newest end, and requests a minute that all lists with its budget share. */
+  refreshed_every_ms: number | null
+  refresh_share: number | null
   /** Whether a process works on it now; null if this user cannot tell. */
   running: boolean | null
 }
@@ -119,11 +128,14 @@ export interface StatusRow extends ListRow, Required<Details> {
 /** All lists that `sync_status` shows, by organization and collection. `living`: the owners that live. */
 function* statusRows(living: ReadonlySet<string>): Rule<StatusRow[]> {
   const rows = yield* all<ListRow & Required<Details>>(STATUS)
-  return rows.map((row) => {
+  return rows.map(({ refresh, ...row }) => {
+    const { interval = null, share = null } = JSON.parse(refresh ?? '{}') as Partial<
+      Record<'interval' | 'share', number | null>
+    >
     const running = row.owner !== null && living.has(row.owner)
     // What a process that died has left is no longer true.
     const work = running ? {} : { work: null, retry_since: null, retry_until: null, retry_error: null }
-    return { ...withTimes(row), ...work, running }
+    return { ...withTimes(row), ...work, refreshed_every_ms: interval, refresh_share: share, running }
   })
 }
 
@@ -153,15 +165,16 @@ function withTimes<T extends object>(row: T): T {
   return { ...row, ...Object.fromEntries(times) }
 }
 
-const NO_DETAILS = Object.fromEntries(Object.keys(DETAILS).map((name) => [name, null])) as Record<
-  keyof Details,
-  null
->
+const { refresh: _, ...NO_DETAILS } = Object.fromEntries(
+  Object.keys(DETAILS).map((name) => [name, null]),
+) as Record<keyof Details, null>
 
 /** The row of a configured list of which nothing is in the mirror yet. */
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
   return {
     ...NO_DETAILS,
+    refreshed_every_ms: null,
+    refresh_share: null,
     organization_id: organization.id,
     organization: organization.name,
     collection,
