@@ -21,7 +21,7 @@ const COPY = 'copy config/admin-mirror.example.yaml there and fill in your own v
 
 // The parser's own messages quote the text, which may be a token.
 const NOT_YAML =
-  'this is not YAML. Keys of one level begin in the same column, without tabs, and a text that begins with a sign such as ' +
+  'this is not YAML, or its indentation is wrong. Keys of one level begin in the same column, without tabs, and a text that begins with a sign such as ' +
   '* & { [ ! | > % @ or `, or that holds ": " or " #", must be in quotes.'
 
 /** Reads the file. Throws a ConfigError if it is no YAML; its messages never quote the file, where a token may stand. */

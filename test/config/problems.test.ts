@@ -148,7 +148,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
       key: '',
       line,
       column,
-      message: expect.stringContaining('this is not YAML'),
+      message: expect.stringContaining('this is not YAML, or its indentation is wrong'),
     })
   })
 
