@@ -72,10 +72,11 @@ export async function readFacts(place: MirrorPlace, runtime: Runtime): Promise<M
   return (await import('./file/reading.ts')).readFacts(place, runtime)
 }
 
-/** Why the mirror cannot be written now; null: it can, or only its server knows, or it is a file that the user named, whoever writes it. */
+/** Why the mirror cannot be written now; null: it can, or only its server knows. */
 export async function writeFault({ database, config }: MirrorPlace): Promise<string | null> {
-  if (!config || config.postgres) return null
-  return (await import('./file/reading.ts')).unwritableNow(database, false)
+  if (config?.postgres) return null
+  const { unwritableNamed, unwritableNow } = await import('./file/reading.ts')
+  return config ? unwritableNow(database, false) : unwritableNamed(database)
 }
 
 /** Whether there is a mirror. Changes nothing. Throws MirrorError. */

@@ -3,7 +3,7 @@ import { MirrorError } from '../../errors.ts'
 import type { MirrorFacts } from '../../store/core/status.ts'
 import type { Connection } from '../../store/sqlite/driver.ts'
 import { rightsMissing } from '../../store/sqlite/file/errors.ts'
-import { openForReading } from '../../store/sqlite/file/open.ts'
+import { inspectHeader, openForReading } from '../../store/sqlite/file/open.ts'
 import { assertReadingSql, createReader, type Parameters } from '../../store/sqlite/read/reader.ts'
 import { freeBytes, fullDisk, readFileFacts } from '../../store/sqlite/read/status.ts'
 import { type MirrorPlace, noMirror } from '../mirror.ts'
@@ -41,6 +41,12 @@ export async function readFacts(
 export function unwritableNow(file: string, isWriter: boolean): string | null {
   const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
   return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || owner === process.geteuid?.())
+}
+
+/** The same of a file that the user named: it is not known who writes it, but on a full disk nobody can. A copy is not in WAL mode, and never written. */
+export function unwritableNamed(file: string): string | null {
+  const header = inspectHeader(file)
+  return header.kind === 'sqlite' && header.isInWal ? fullDisk(file, freeBytes(file)) : null
 }
 
 /** Does the task on a mirror in a file. Throws UsageError and MirrorError. */
