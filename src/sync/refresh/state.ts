@@ -167,7 +167,7 @@ function afterReading(
   done: readonly EndReading[],
 ): RefreshState {
   const last = done.at(-1)
-  const timed = { ...state, interval: startedAt - state.freshness.newestAt }
+  const timed = { ...state, interval: Math.max(0, startedAt - state.freshness.newestAt) }
   if (!last) return { ...timed, freshness: { ...state.freshness, newestAt: startedAt } }
   const places = placesAfter(state, done)
   const end = newestEnd(places, newest)
@@ -238,7 +238,7 @@ export function afterFullWalk(
       ? { settledAt: startedAt, total: totals.first, rowsAdded: rowsAdded.first }
       : {}),
     freshness: withBands(known, lastPage, newestEnd(state.places, newest) !== null, startedAt),
-    interval: isShort ? startedAt - state.freshness.newestAt : state.interval,
+    interval: isShort ? Math.max(0, startedAt - state.freshness.newestAt) : state.interval,
     freshAsOf: Math.max(state.freshAsOf, startedAt),
     holeSince: startedAt > (state.holeSince ?? 0) ? null : state.holeSince,
   }
@@ -273,7 +273,7 @@ export function stateOf(state: RefreshState | null, scope: string): RefreshState
   return state?.scope === scope ? state : null
 }
 
-/** The state after the clock was set back: claims of a time in the future are withdrawn, and the next refresh is due one interval from now. */
+/** The state after the clock was set back: claims of a time in the future are withdrawn. A newest end that was read then is due at once, by the plan, too. */
 export function notAfter(state: RefreshState, now: number): RefreshState {
   const { freshAsOf, holeSince, freshness } = state
   const bands = freshness.bands.map((band) => ({ ...band, at: Math.min(band.at, now) }))
@@ -281,7 +281,7 @@ export function notAfter(state: RefreshState, now: number): RefreshState {
     ...state,
     freshAsOf: freshAsOf > now ? 0 : freshAsOf,
     holeSince: holeSince === null ? null : Math.min(holeSince, now),
-    freshness: { ...freshness, newestAt: Math.min(freshness.newestAt, now), bands },
+    freshness: { ...freshness, bands },
   }
 }
 
