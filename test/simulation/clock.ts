@@ -4,32 +4,19 @@ import { afterRealTime } from '../helpers/real-time.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
 
-/** A clock whose time passes only from one timer to the next. */
-export interface VirtualClock {
-  /** Epoch milliseconds. */
-  now(): number
-  /** Runs `task` after so many milliseconds, unless the function that is returned is called before. */
-  after(ms: number, task: () => void): () => void
-  /** Lets everything happen that can happen without time passing. */
-  settle(): Promise<void>
-  /** Goes on to the next timer and runs it; false where there is none left. */
-  tick(): boolean
-}
-
-interface Timer {
-  at: number
-  task: () => void
-}
+/** A clock whose time, in epoch milliseconds, passes only from one timer to the next. */
+export type VirtualClock = ReturnType<typeof createVirtualClock>
 
 /** `settle`: waits for what does not answer at once. */
-export function createVirtualClock(start: number, settle: VirtualClock['settle'] = atOnce): VirtualClock {
+export function createVirtualClock(start: number, settle: () => Promise<void> = atOnce) {
   let time = start
   // In the order of their time; those of one time in the order they were set.
-  const timers: Timer[] = []
+  const timers: { at: number; task: () => void }[] = []
 
   return {
     now: () => time,
-    after(ms, task) {
+    /** Runs `task` after so many milliseconds, unless the function that is returned is called before. */
+    after(ms: number, task: () => void): () => void {
       const timer = { at: time + ms, task }
       const place = timers.findLastIndex(({ at }) => at <= timer.at) + 1
       timers.splice(place, 0, timer)
@@ -38,8 +25,10 @@ export function createVirtualClock(start: number, settle: VirtualClock['settle']
         if (index >= 0) timers.splice(index, 1)
       }
     },
+    /** Lets everything happen that can happen without time passing. */
     settle,
-    tick() {
+    /** Goes on to the next timer and runs it; false where there is none left. */
+    tick(): boolean {
       const timer = timers.shift()
       if (!timer) return false
       time = timer.at
@@ -55,21 +44,16 @@ function atOnce(): Promise<void> {
 }
 
 /** A clock that people set: the program's own time. */
-export interface WallClock {
-  /** Epoch milliseconds. */
-  now(): number
-  setBack(ms: number): void
-  /** Whether it was ever set. */
-  wasSet(): boolean
-}
+export type WallClock = ReturnType<typeof createWallClock>
 
-export function createWallClock({ now }: VirtualClock): WallClock {
+export function createWallClock({ now }: VirtualClock) {
   let behind = 0
   return {
     now: () => now() - behind,
-    setBack(ms) {
+    setBack(ms: number): void {
       behind += ms
     },
+    /** Whether it ever was. */
     wasSet: () => behind > 0,
   }
 }
@@ -132,13 +116,8 @@ function every(process: SimulatedProcess, clock: VirtualClock, ms: number, task:
 }
 
 /** As Node's own: at least a millisecond, and cut short with an AbortError. */
-function sleep(
-  process: SimulatedProcess,
-  clock: VirtualClock,
-  ms: number,
-  signal?: AbortSignal,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
+function sleep(process: SimulatedProcess, clock: VirtualClock, ms: number, signal?: AbortSignal) {
+  return new Promise<void>((resolve, reject) => {
     process.step('sleep')
     const stop = () => {
       wake()

@@ -24,7 +24,8 @@ export type Row = Record<string, unknown>
 
 export interface MirrorReader {
   rows(sql: string, ...values: unknown[]): Row[]
-  value(sql: string, ...values: unknown[]): unknown
+  /** Rows of a job in a table or view that names its organization and collection. */
+  ofJob(job: string, select: string, and?: string, ...values: unknown[]): Row[]
   close(): void
 }
 
@@ -32,19 +33,20 @@ export interface MirrorReader {
 export function openMirrorReader(file: string): MirrorReader {
   const connection = asOnlooker(() => new Database(file, { readonly: true }))
   const statements = new Map<string, Database.Statement>()
-
-  function rows(sql: string, ...values: unknown[]): Row[] {
-    return asOnlooker(() => {
+  const rows: MirrorReader['rows'] = (sql, ...values) =>
+    asOnlooker(() => {
       const statement = statements.get(sql) ?? connection.prepare(sql)
       statements.set(sql, statement)
       return statement.all(...values) as Row[]
     })
-  }
+  return { ...readerOf(rows), close: () => asOnlooker(() => connection.close()) }
+}
 
+export function readerOf(rows: MirrorReader['rows']): Omit<MirrorReader, 'close'> {
   return {
     rows,
-    value: (sql, ...values) => Object.values(rows(sql, ...values)[0] ?? {})[0],
-    close: () => asOnlooker(() => connection.close()),
+    ofJob: (job, select, and = '', ...values) =>
+      rows(`${select} WHERE organization_id = ? AND collection = ? ${and}`, ...splitJob(job), ...values),
   }
 }
 

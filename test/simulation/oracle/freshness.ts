@@ -1,7 +1,7 @@
 import { type HappeningOf, listenWith } from '../happening.ts'
 import { isListed, type ListFilters, type SimulatedList, type Spot } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { knownOfJobs, type OracleContext, splitJob } from './context.ts'
+import { knownOfJobs, type OracleContext } from './context.ts'
 import type { WalkRow } from './ledger.ts'
 
 type End = 'first' | 'last'
@@ -60,9 +60,7 @@ export function watchFreshness(
 
   function look(job: string): void {
     const known = jobs.of(job)
-    const sql =
-      'SELECT as_of, fresh_as_of, newest FROM sync_status WHERE organization_id = ? AND collection = ?'
-    const [status] = mirror.rows(sql, ...splitJob(job))
+    const [status] = mirror.ofJob(job, 'SELECT as_of, fresh_as_of, newest FROM sync_status')
     const asOf = textOf(status?.as_of)
     const fresh = textOf(status?.fresh_as_of)
     const before = known.fresh

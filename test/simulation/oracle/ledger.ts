@@ -1,7 +1,7 @@
 import { type HappeningOf, listenWith, type Reader, type Request, type Tell } from '../happening.ts'
 import type { ListPage } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { knownOfJobs, type OracleContext, splitJob } from './context.ts'
+import { knownOfJobs, type OracleContext } from './context.ts'
 
 /** A walk as the mirror's readers see it. */
 export interface WalkRow {
@@ -42,16 +42,10 @@ export interface LedgerListener {
 
 const WALKS = `
   SELECT id, kind, origin, status, next_page, first_page, pages, rows_seen, total, passes, coverage, started_at, updated_at
-  FROM sync_walks
-  WHERE organization_id = ? AND collection = ?
-  ORDER BY id`
+  FROM sync_walks`
 
 /** The last ones are enough: nobody writes a page of an older one. */
-const REFRESHES = `
-  SELECT id, pages
-  FROM sync_runs
-  WHERE organization_id = ? AND collection = ? AND trigger = 'refresh' AND walk_id IS NULL
-  ORDER BY id DESC LIMIT 2`
+const REFRESHES = "AND trigger = 'refresh' AND walk_id IS NULL ORDER BY id DESC LIMIT 2"
 
 /**
  * Looks at the walks of a job whenever they may have changed, above all after each commit of a process that has a page in
@@ -67,7 +61,7 @@ export function watchLedger({ now, wall, mirror, complain }: OracleContext, list
 
   function look(job: string, process: SimulatedProcess): void {
     const known = walks.of(job)
-    for (const row of mirror.rows(WALKS, ...splitJob(job)) as unknown as WalkRow[]) {
+    for (const row of mirror.ofJob(job, WALKS, 'ORDER BY id') as unknown as WalkRow[]) {
       const before = known.get(row.id) ?? null
       if (before && JSON.stringify(before) === JSON.stringify(row)) continue
       known.set(row.id, row)
@@ -76,7 +70,7 @@ export function watchLedger({ now, wall, mirror, complain }: OracleContext, list
       listener.onWalk(job, row, before)
     }
     const pagesOf = refreshes.of(job)
-    for (const row of mirror.rows(REFRESHES, ...splitJob(job))) {
+    for (const row of mirror.ofJob(job, 'SELECT id, pages FROM sync_runs', REFRESHES)) {
       const [id, pages] = [Number(row.id), Number(row.pages)]
       const page = takePages(job, process, 'refresh', pages - (pagesOf.get(id) ?? 0), `refresh ${id}`)
       pagesOf.set(id, pages)

@@ -77,8 +77,8 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   const ofAll = [watchHolds(context), watchPace(context), owners.tell]
 
   function compareAll(): void {
-    const check = mirror.value('PRAGMA integrity_check')
-    if (check !== 'ok') complain(`the mirror is damaged: ${String(check)}`)
+    const [check] = mirror.rows('PRAGMA integrity_check')
+    if (check?.integrity_check !== 'ok') complain(`the mirror is damaged: ${String(check?.integrity_check)}`)
     for (const job of jobs) takeGone(job)
     for (const job of jobs) versions.compareAll(job)
   }

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../../src/errors.ts'
 import { type HappeningOf, listenWith, type Request } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { knownOfJobs, type OracleContext, splitJob } from './context.ts'
+import { knownOfJobs, type OracleContext } from './context.ts'
 
 /** What no history gives a reason for. */
 const UNFOUNDED: readonly ErrorCode[] = [
@@ -43,9 +43,8 @@ export function watchOwners({ now, wasLockedSince, mirror, complain, note }: Ora
   }
 
   function walksOf(job: string): string {
-    const sql =
-      'SELECT id, status, pages, updated_at FROM sync_walks WHERE organization_id = ? AND collection = ?'
-    return JSON.stringify(mirror.rows(`${sql} ORDER BY id`, ...splitJob(job)))
+    const sql = 'SELECT id, status, pages, updated_at FROM sync_walks'
+    return JSON.stringify(mirror.ofJob(job, sql, 'ORDER BY id'))
   }
 
   function onClaimed({ process, job }: HappeningOf<'claimed'>): void {

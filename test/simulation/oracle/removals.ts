@@ -1,7 +1,7 @@
 import { type HappeningOf, listenWith } from '../happening.ts'
 import { isListed, type ListFilters, type ListPage } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { knownOfJobs, type OracleContext, splitJob } from './context.ts'
+import { knownOfJobs, type OracleContext } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
 import type { Gone } from './versions.ts'
 
@@ -140,8 +140,8 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
   }
 
   function heldInMirror(job: string): number {
-    const sql = 'SELECT removals_held FROM sync_status WHERE organization_id = ? AND collection = ?'
-    return Number(mirror.value(sql, ...splitJob(job)) ?? 0)
+    const [status] = mirror.ofJob(job, 'SELECT removals_held FROM sync_status')
+    return Number(status?.removals_held ?? 0)
   }
 
   function compareHeld(job: string, { held, isVague }: JobKnowledge): void {

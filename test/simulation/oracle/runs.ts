@@ -1,6 +1,6 @@
 import { type HappeningOf, listenWith, type Reader, type Request } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { type OracleContext, splitJob } from './context.ts'
+import type { OracleContext } from './context.ts'
 import { pauseOf } from './pace.ts'
 import type { SavedPage } from './versions.ts'
 
@@ -36,16 +36,14 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
 
   function lineOf({ id, job }: Run) {
     // The line of a run that was taken back leaves its id to whichever comes next.
-    const sql = 'SELECT * FROM sync_runs WHERE id = ? AND organization_id = ? AND collection = ?'
-    return mirror.rows(sql, id, ...splitJob(job))[0]
+    return mirror.ofJob(job, 'SELECT * FROM sync_runs', 'AND id = ?', id)[0]
   }
 
   function onBegan(told: HappeningOf<'run began' | 'refresh began'>): void {
     const { process, job, run: id } = told
     const within = told.kind === 'refresh began' ? told.within : null
     for (const run of runs) if (run.job === job && run.id !== within) run.isOver = true
-    const sql = "SELECT id FROM sync_runs WHERE organization_id = ? AND collection = ? AND status = 'running'"
-    const running = mirror.rows(sql, ...splitJob(job)).length
+    const running = mirror.ofJob(job, 'SELECT id FROM sync_runs', "AND status = 'running'").length
     if (running !== (within === null ? 1 : 2)) complain(`${running} runs of one job are running`, job)
     const reader = told.kind === 'run began' ? 'walk' : 'refresh'
     runs.push({ id, reader, job, process, isOver: false, counts: { ...NOTHING } })

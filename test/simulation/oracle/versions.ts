@@ -157,13 +157,9 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
   function compareAll(job: string): void {
     const [organization, collection] = splitJob(job)
     const ids = liveIds(job)
-    const count = mirror.value(
-      'SELECT rows FROM sync_status WHERE organization_id = ? AND collection = ?',
-      organization,
-      collection,
-    )
-    if (count !== undefined && count !== ids.length)
-      complain(`${ids.length} items are live, and sync_status counts ${Number(count)}`, job)
+    const [status] = mirror.ofJob(job, 'SELECT rows FROM sync_status')
+    if (status && status.rows !== ids.length)
+      complain(`${ids.length} items are live, and sync_status counts ${Number(status.rows)}`, job)
     if (jobs.of(job).items.size === 0) return
     const rows = rawRows(job)
     if (rows.size !== ids.length) complain(`${rows.size} rows stand for ${ids.length} items`, job)

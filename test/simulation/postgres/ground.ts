@@ -7,7 +7,7 @@ import { migrate } from '../../../src/store/postgres/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server.ts'
 import { shortPatience } from '../../helpers/real-time.ts'
 import type { Ground, Plot } from '../ground.ts'
-import type { MirrorReader, Row } from '../oracle/context.ts'
+import { type MirrorReader, type Row, readerOf } from '../oracle/context.ts'
 import { makeScene, makeServerHistory, SCENES_FROM } from './scenes.ts'
 import { cutAllOff, forgetConnections, settleServer, watchServer } from './server-steps.ts'
 import { runTimersOn } from './timers.ts'
@@ -31,7 +31,7 @@ export function createServerGround(url: string): Ground {
       return {
         folder: root,
         config: { database: postgres.shown, postgres },
-        openReader: () => readerOf(client),
+        openReader: () => openReader(client),
         settle: settleServer,
         watch(world, { clock, wall }, onCommit) {
           runTimersOn(clock)
@@ -70,29 +70,21 @@ function terminate(client: SyncClient, backends: readonly number[]): void {
   for (const until = Date.now() + 5000; left().length > 0 && Date.now() < until; );
 }
 
-function readerOf(client: SyncClient): MirrorReader {
+function openReader(client: SyncClient): MirrorReader {
   const translated = new Map<string, string>()
   const rows: MirrorReader['rows'] = (sql, ...values) => {
     const text = translated.get(sql) ?? translate(sql)
     translated.set(sql, text)
     return client.rows(text, ...values.map((value) => (value === '' ? '-infinity' : value)))
   }
-  return {
-    rows,
-    value: (sql, ...values) => Object.values(rows(sql, ...values)[0] ?? {})[0],
-    close: () => {},
-  }
+  return { ...readerOf(rows), close: () => {} }
 }
 
 /** The oracle's questions in the server's words. */
 function translate(sql: string): string {
   let count = 0
   return sql
-    .replaceAll('PRAGMA integrity_check', "SELECT 'ok'")
-    .replaceAll(
-      'SELECT value FROM json_each(?)',
-      'SELECT value::bigint FROM jsonb_array_elements_text(?::jsonb)',
-    )
+    .replaceAll('PRAGMA integrity_check', "SELECT 'ok' AS integrity_check")
     .replaceAll('rowid', 'ctid')
     .replaceAll('?', () => `$${++count}`)
 }
