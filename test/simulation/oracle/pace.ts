@@ -88,6 +88,9 @@ export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: O
     // Tokens that these organizations had before, of which an older process may have been the last user.
     const former = setting.tenants.filter(({ id }) => organizations.includes(id)).map(({ token }) => token)
     for (const scope of ['all', ...current, ...former]) closures.delete(scope)
+    // Seed 424337: what a 503 asked for is forgotten with the pauses of its budget.
+    for (const job of notBefore.keys())
+      if (organizations.some((id) => job.startsWith(`${id} `))) notBefore.delete(job)
   }
 
   function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
