@@ -7,7 +7,7 @@ import type { Connection } from '../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../src/store/sqlite/file/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { createTokens } from '../../src/store/sqlite/tokens.ts'
-import { createTransact, runnerOn } from '../../src/store/sqlite/transaction.ts'
+import { createLockWait, createTransact, runnerOn } from '../../src/store/sqlite/transaction.ts'
 import { READING_VERSION } from '../../src/sync/coverage/read-list.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
@@ -71,7 +71,12 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
     baseUrl,
     keepRuns: KEEP_RUNS_MS,
   })
-  const tokens = createTokens(connection, transact, () => 'a salt')
+  const tokens = createTokens({
+    connection,
+    transact,
+    wait: createLockWait(file, patience),
+    newSalt: () => 'a salt',
+  })
   // Written at once, since nobody holds the lock.
   void tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   const reader = new Database(file, { readonly: true })

@@ -41,6 +41,7 @@ export async function openFile({ config, runtime, address }: OpenOptions): Promi
       yield* makeConfigured(SQLITE, collections)
     })
     const runner = runnerOn(connection, transact, patience)
+    const wait = createLockWait(file, patience)
     const leases = createLeases({
       ...runtime,
       runner,
@@ -52,7 +53,7 @@ export async function openFile({ config, runtime, address }: OpenOptions): Promi
     return {
       run: async (rule) => translated(() => runRule(connection, rule(SQLITE))),
       store: translated(() => openSqliteStore(storing)),
-      tokens: translated(() => createTokens(connection, transact, randomHex)),
+      tokens: translated(() => createTokens({ connection, transact, wait, newSalt: randomHex })),
       leases,
       forgetting: createForgetting({ ...runner, leases, batchRows: FORGOTTEN_AT_ONCE }),
       now,

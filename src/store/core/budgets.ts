@@ -18,7 +18,7 @@ export interface BudgetRow extends BudgetNews {
 }
 
 /** The version of a budget that nobody has written yet. */
-export const UNWRITTEN = 0
+const UNWRITTEN = 0
 
 export function budgetIn(row: BudgetRow | null): Awaited<ReturnType<BudgetStore['read']>> {
   return {

@@ -1,5 +1,5 @@
 import type { BudgetStore } from '../../sync/types.ts'
-import { budgetIn, readBudget, UNWRITTEN, writeBudget } from '../core/budgets.ts'
+import { budgetIn, readBudget, writeBudget } from '../core/budgets.ts'
 import type { Rule } from '../core/sql.ts'
 import {
   commonTokens,
@@ -13,21 +13,28 @@ import {
 } from '../core/tokens.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/errors.ts'
-import type { Transact } from './transaction.ts'
+import type { LockWait, Transact } from './transaction.ts'
 
-/** `newSalt` makes the mirror's salt; only the first one in a mirror's life is used. */
-export function createTokens(connection: Connection, writing: Transact, newSalt: () => string): Tokens {
+interface TokensOptions {
+  connection: Connection
+  transact: Transact
+  wait: LockWait
+  /** Makes the mirror's salt; only the first one in a mirror's life is used. */
+  newSalt: () => string
+}
+
+export function createTokens({ connection, transact: writing, wait, newSalt }: TokensOptions): Tokens {
   const reading = <T>(rule: Rule<T>): T => translatingErrors(connection.name, () => runRule(connection, rule))
 
-  /** A budget is decided on under the file's lock. */
   const budgets: BudgetStore = {
     async read(scope) {
       return budgetIn(reading(readBudget(SQLITE, scope)))
     },
+    /** Each request of the API does this once: one statement is a transaction by itself, at half the price of one around it. */
     async compareAndSet(scope, version, next) {
-      // Another process was faster, which shows without the lock.
-      if (String(reading(readBudget(SQLITE, scope))?.version ?? UNWRITTEN) !== version) return null
-      const written = await writing(() => writeBudget(SQLITE, scope, Number(version), next()))
+      const written = await wait(() =>
+        runRule(connection, writeBudget(SQLITE, scope, Number(version), next())),
+      )
       return written && String(written.version)
     },
   }

@@ -4,7 +4,6 @@ import type { Rule, Runner } from '../core/sql.ts'
 import { assertKnownVersion } from '../schema.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
 import { isBusy, translate, translatingErrors } from './file/errors.ts'
-import { schemaVersion } from './file/open.ts'
 
 /** What waiting for another process's lock needs. */
 export interface Patience {
@@ -17,6 +16,9 @@ export interface Patience {
 /** Runs a rule in one immediate transaction: all of it is written, or nothing. Throws MirrorError. */
 export type Transact = <T>(begin: () => Rule<T>) => Promise<T>
 
+/** Runs a task, again while another process holds the file's lock. Throws MirrorError. */
+export type LockWait = <T>(task: () => T) => Promise<T>
+
 /** How long a task waits for the lock of another process, and how often it tries. */
 const PATIENCE_MS = 30_000
 const TRY_LOCK_EVERY_MS = 50
@@ -26,16 +28,16 @@ const WAITS_WHEN_STOPPING_MS = 2000
 
 /**
  * Waits for locks outside SQLite: a wait inside it would block the event loop, and signals with it. The first try
- * is synchronous. Returns a function that retries a task while it finds the file locked, and throws MirrorError.
+ * is synchronous.
  */
-export function createLockWait(file: string, { now, sleep, signal }: Patience) {
+export function createLockWait(file: string, { now, sleep, signal }: Patience): LockWait {
   let stoppedAt = signal.aborted ? now() : Number.POSITIVE_INFINITY
   signal.addEventListener('abort', () => {
     stoppedAt = now()
   })
   const isStopped = () => now() >= stoppedAt + WAITS_WHEN_STOPPING_MS
 
-  return async <T>(task: () => T): Promise<T> => {
+  return async (task) => {
     const deadline = now() + PATIENCE_MS
     for (;;) {
       try {
@@ -52,11 +54,12 @@ export function createTransact({ connection, ...patience }: Patience & { connect
   const file = connection.name
   const wait = createLockWait(file, patience)
   const assertSameFile = createFileCheck(file)
+  const version = connection.prepare('PRAGMA user_version').pluck()
   return <T>(begin: () => Rule<T>) => {
     const checked = connection.transaction((): T => {
       assertSameFile()
       // A newer version of the program may have migrated it.
-      assertKnownVersion(schemaVersion(connection), file)
+      assertKnownVersion(version.get() as number, file)
       return runRule(connection, begin())
     })
     return wait(checked.immediate)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { runRule } from '../../../src/store/sqlite/driver.ts'
+import { type Connection, runRule } from '../../../src/store/sqlite/driver.ts'
 import { createTokens } from '../../../src/store/sqlite/tokens.ts'
 import { START, timeAt } from '../../helpers/clock.ts'
 import { ACME, GLOBEX } from '../../helpers/jobs.ts'
@@ -21,6 +21,14 @@ async function held() {
   await tokens.hold([ACME.id, GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
   return { test, tokens, fingerprint }
 }
+
+const tokensOn = (connection: Connection, salt: string) =>
+  createTokens({
+    connection,
+    transact: async (begin) => runRule(connection, begin()),
+    wait: async (task) => task(),
+    newSalt: () => salt,
+  })
 
 const use = (tokens: TestMirror['tokens'], token: string) =>
   tokens.useToken(ACME.id, tokens.fingerprint(token))
@@ -49,11 +57,7 @@ describe('a refused token', () => {
 
     expect(organizations(test).map(({ held_since }) => held_since)).toEqual(since)
     // A later process has the mirror's salt, whatever it would make itself.
-    const later = createTokens(
-      test.connection,
-      async (begin) => runRule(test.connection, begin()),
-      () => 'another salt',
-    )
+    const later = tokensOn(test.connection, 'another salt')
     expect(later.holdOf(later.fingerprint(TOKEN)).heldReason() !== null).toBe(isHeld)
     expect(later.fingerprint(TOKEN)).toBe(fingerprint)
   })
@@ -63,11 +67,7 @@ describe('a refused token', () => {
     for (const salt of ['one salt', 'another salt']) {
       const { connection } = openTestMirror()
       connection.exec("DELETE FROM sync_settings WHERE name = 'salt'")
-      const tokens = createTokens(
-        connection,
-        async (begin) => runRule(connection, begin()),
-        () => salt,
-      )
+      const tokens = tokensOn(connection, salt)
       await tokens.register([])
       fingerprints.push(tokens.fingerprint(TOKEN))
     }
