@@ -27,11 +27,8 @@ export function exitCodeOfStop(signal: AbortSignal): number {
 /** The exit code of a command by how its jobs ended. If a signal stopped it, that counts before their errors. */
 export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
-  return worstExitCode(
-    results.flatMap(({ error, heldBack }) =>
-      [error, heldBack].map((one) => (one ? ERRORS[one.code].exitCode : 0)),
-    ),
-  )
+  const errors = results.flatMap(({ error, heldBack }) => [error ?? [], heldBack ?? []].flat())
+  return worstExitCode(errors.map(({ code }) => ERRORS[code].exitCode))
 }
 
 /** Writes why a command failed, and returns its exit code. A signal ends waits early, and goes before the error that comes of that. */

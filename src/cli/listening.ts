@@ -5,18 +5,17 @@ import { createCounters } from '../listener/metrics.ts'
 import { openListener } from '../listener/server.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
 import type { JobResult } from '../sync/job.ts'
+import { configOfFile } from './configuration.ts'
 import { mirrorStatus } from './read-status.ts'
+import type { Runtime } from './runtime.ts'
 import type { CommandSession } from './session.ts'
 
 export type Listening = Awaited<ReturnType<typeof listenFor>>
 
-/** The listener of a `start`, on the configured address. `config`: as its file is now. Throws UsageError if the port cannot be used. */
-export async function listenFor(
-  config: () => Config,
-  address: { host: string; port: number },
-  now: () => number,
-) {
-  const listener = await openListener(address, now)
+/** The listener of a `start`. Throws UsageError if the address cannot be used. */
+export async function listenFor(config: Config, http: NonNullable<Config['http']>, runtime: Runtime) {
+  const { now } = runtime
+  const listener = await openListener(http, now)
   const counters = createCounters()
   /** Why the last run that tried could not use the mirror. */
   let fault: string | null = null
@@ -48,13 +47,12 @@ export async function listenFor(
         }),
         async status() {
           const [facts, reason] = await Promise.all([session.facts(), unusable(session)])
-          const current = config()
+          const current = configOfFile(config, runtime)
           const place = { database: current.database, config: current }
           return mirrorStatus(facts, { ...place, now: now(), unusable: reason })
         },
         counters,
-        onError: (error) =>
-          logger.error({ event: 'listener_failed', err: error }, 'the listener failed to answer'),
+        onError: (err) => logger.error({ event: 'listener_failed', err }, 'the listener failed to answer'),
       })
       logger.info({ event: 'listening', url: listener.url }, `listening at ${listener.url}`)
     },

@@ -10,10 +10,10 @@ import type { MirrorFacts } from '../store/core/status.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { WorkQueue } from '../store/postgres/queue.ts'
 import type { Store } from '../sync/store.ts'
-import { shellWord } from '../text.ts'
+import { printable } from '../text.ts'
 import type { Globals, Runtime } from './runtime.ts'
 
-// What commands do with a mirror, be it a file or a schema of a PostgreSQL server.
+// What commands do with a mirror, be it a file or a schema of a PostgreSQL server, whose code is loaded only where it is needed.
 
 /** Which mirror a command works on. */
 export interface MirrorPlace {
@@ -28,40 +28,31 @@ export interface DatabaseOption {
   database?: string
 }
 
-/** Which mirror a command reads, and how users name it. */
-export interface ReadTarget extends MirrorPlace {
-  /** How `query` asks this mirror. */
-  queryCommand: string
-}
-
 /**
  * The file that `--database` names, else the mirror of the configuration. With `--database` no configuration is read, nor
  * the code for it loaded: an analyst has none, and it may be of another mirror. Throws UsageError, and ConfigError.
  */
-export async function readTarget(
+export async function readPlace(
   runtime: Runtime,
   globals: Globals,
-  database: string | undefined,
-): Promise<ReadTarget> {
-  if (database !== undefined) {
-    if (database === '') throw new UsageError('--database: name a file')
-    // It may hold a password, so it is not repeated.
-    if (isPostgresAddress(database))
-      throw new UsageError(
-        '--database names a file; a mirror on PostgreSQL is read with a configuration that names it, --config FILE',
-      )
-    const queryCommand = `admin-mirror query --database ${shellWord(database)}`
-    return { database: path.resolve(runtime.cwd, database), config: null, queryCommand }
+  { database }: DatabaseOption,
+): Promise<MirrorPlace> {
+  if (database === undefined) {
+    const { readConfig } = await import('./configuration.ts')
+    const config = readConfig(runtime, globals, 'leave')
+    return { database: config.database, config }
   }
-  const { readConfig } = await import('./config-file.ts')
-  const config = readConfig(runtime, globals, 'leave')
-  const queryCommand = 'admin-mirror query'
-  return { database: config.database, config, queryCommand }
+  if (database === '') throw new UsageError('--database: name a file')
+  // It may hold a password, so it is not repeated.
+  if (isPostgresAddress(database))
+    throw new UsageError(
+      '--database names a file; a mirror on PostgreSQL is read with a configuration that names it, --config FILE',
+    )
+  return { database: path.resolve(runtime.cwd, database), config: null }
 }
 
 /** Opens the mirror for writing, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
 export async function openMirror(options: OpenOptions): Promise<OpenMirror> {
-  // Nothing of PostgreSQL is loaded where the mirror is a file.
   if (options.config.postgres) return (await import('./postgres/open.ts')).openServer(options)
   return (await import('./file/open.ts')).openFile(options)
 }
@@ -79,13 +70,28 @@ export async function writeFault({ database, config }: MirrorPlace): Promise<str
   return config ? unwritableNow(database, false) : unwritableNamed(database)
 }
 
-/** Whether there is a mirror. Changes nothing. Throws MirrorError. */
-export async function isMade(config: Config, runtime: Runtime): Promise<boolean> {
-  return (await readFacts({ database: config.database, config }, runtime)) !== null
-}
-
 export function noMirror(place: string): MirrorError {
   return new MirrorError(`there is no mirror at ${place} yet; "admin-mirror sync" makes it`)
+}
+
+export interface Named {
+  id: string
+  name: string
+}
+
+/**
+ * Those of the configuration or the mirror that have this UUID or name, in other capitals only if none has these. Throws UsageError where
+ * there is none.
+ */
+export function organizationsNamed<T extends Named>(typed: string, known: readonly T[]): T[] {
+  const folded = typed.toLowerCase()
+  const exact = known.filter(({ id, name }) => id === folded || name === typed)
+  const found = exact.length > 0 ? exact : known.filter(({ name }) => name.toLowerCase() === folded)
+  if (found.length > 0) return found
+  const names = [...new Set(known.map(({ name }) => name))].join(', ')
+  throw new UsageError(
+    `--org ${printable(typed)}: there is no organization of this name or UUID (known: ${printable(names, 1000)})`,
+  )
 }
 
 export interface OpenOptions {

@@ -95,7 +95,6 @@ function addCommands(add: AddCommand): void {
     'sync',
     'walk the lists once, now; unfinished walks continue where they stopped',
     () => import('./commands/sync.ts'),
-    'sync',
     'sync --org acme --collection orders --accept-removals',
   )
     .addOption(orgs())
@@ -108,7 +107,6 @@ function addCommands(add: AddCommand): void {
     'backfill',
     'walk from the first page, whatever the checkpoint of a sync says',
     () => import('./commands/backfill.ts'),
-    'backfill --org acme',
     'backfill --org acme --filter state=paid --from-page 200',
   )
     .requiredOption('--org <org>', `${ORG} (may be repeated)`, collect)
@@ -121,7 +119,6 @@ function addCommands(add: AddCommand): void {
     'status',
     'how fresh each list is, what went wrong, and what to type next',
     () => import('./commands/status.ts'),
-    'status --check',
     'status --max-age 2h --fresh 10m --json',
   )
     .option('--json', 'as JSON')
@@ -133,7 +130,6 @@ function addCommands(add: AddCommand): void {
     'query',
     'read-only SQL on the mirror',
     () => import('./commands/query.ts'),
-    "query 'SELECT state, count(*) FROM orders GROUP BY state' --format csv",
     "query 'SELECT * FROM orders WHERE state = :state' --param state=paid --format parquet > paid.parquet",
   )
     .argument('<sql>', 'one statement; - reads it from standard input')

@@ -40,10 +40,9 @@ const LOOK_EVERY_MS = 5000
 /** Keeps the published file up to date; null: none is configured. Nothing here fails a run: what goes wrong is a warning. */
 export function createPublisher(options: PublisherOptions): Publisher | null {
   const { config, runtime, logger, mirror, isService, evenUnread = false } = options
-  const { database, publish: target, publishEvery: every, publishMode: mode } = config
+  const { database, publish: file, publishEvery: every, publishMode: mode } = config
   const { now, processName } = runtime
-  if (target === null) return null
-  const file = target
+  if (file === null) return null
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])
   /** There may be some at the begin: another process may have been stopped before it published. */
@@ -52,32 +51,34 @@ export function createPublisher(options: PublisherOptions): Publisher | null {
   let failed: Making | null = null
   let running: Promise<void> | null = null
 
-  async function isDue(at: number): Promise<boolean> {
+  async function isDue(target: string, at: number): Promise<boolean> {
     const current = await mirror.run(() => shown())
-    const published = readPublished(file, mode)
+    const published = readPublished(target, mode)
     const isUnread = current.lists.every(({ as_of }) => as_of === null)
-    const isFirst = published === null
-    const news = isFirst ? 'more' : newsOf(current, published)
-    if (news === 'none' || (isUnread && (isFirst || !evenUnread))) {
-      await note(null)
+    const news = published ? newsOf(current, published) : 'more'
+    if (news === 'none' || (isUnread && !(published && evenUnread))) {
+      await tell(null)
       return false
     }
     // Also after it is made: the file may lack what is written meanwhile.
     mayHaveNews = true
-    const made = isFirst ? null : { at: fs.statSync(file).mtimeMs, tookMs }
+    const made = published && { at: fs.statSync(target).mtimeMs, tookMs }
     return !isService || nextPublication(news, { made, failed, every, now: at }) <= at
   }
 
-  async function publishIfDue(): Promise<void> {
+  async function publishIfDue(target: string): Promise<void> {
     const at = now()
     mayHaveNews = false
     try {
-      if (!(await isDue(at))) return
-      const task = { mirror: database, target: file, mode, at, isPublished: true }
-      const bytes = await copyMirror(task, processName, signal)
+      if (!(await isDue(target, at))) return
+      const bytes = await copyMirror(
+        { mirror: database, target, mode, at, isPublished: true },
+        processName,
+        signal,
+      )
       tookMs = now() - at
       failed = null
-      await note(null)
+      await tell(null)
       logger.info({ event: 'published', file, bytes, duration_ms: tookMs }, 'published')
     } catch (error) {
       if (error instanceof InterruptedError) return
@@ -85,18 +86,18 @@ export function createPublisher(options: PublisherOptions): Publisher | null {
       logger.warn({ event: 'publish_failed', file, reason }, `nothing was published: ${reason}`)
       failed = { at, tookMs: now() - at }
       mayHaveNews = true
-      await note(reason)
+      await tell(reason)
     }
   }
 
   /** Tells `status` why nothing was published. Where that cannot be written, the next try writes it. */
-  async function note(reason: string | null): Promise<void> {
+  async function tell(reason: string | null): Promise<void> {
     await mirror.run(() => notePublishFailure(reason)).catch(() => {})
   }
 
   async function look(): Promise<void> {
-    if (!mayHaveNews || running || signal.aborted) return
-    running = publishIfDue()
+    if (file === null || !mayHaveNews || running || signal.aborted) return
+    running = publishIfDue(file)
     await running
     running = null
   }

@@ -1,40 +1,35 @@
 import { allowedPerMinute, announcedLimit } from '../api/rate/budget.ts'
 import type { Config } from '../config/config.ts'
-import { createStatus, type JobPlan, type ListFacts, type MostAge, type Status } from '../report/status.ts'
+import { createStatus, type ListFacts, type MostAge, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/times.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
 import { type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
 import { jobKey } from '../text.ts'
+import { budgetKey } from './configuration.ts'
 import { type MirrorPlace, readFacts, writeFault } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
-import { budgetKey } from './selection.ts'
 
 /** `config`: null where only the file is known; then schedules, and lists that the file does not hold, are left out. */
 export interface StatusOptions extends MirrorPlace {
-  /** Epoch milliseconds. */
-  now: number
   maxAge?: MostAge | null
   fresh?: MostAge | null
-  /** Why the mirror cannot be written; null: it can. */
-  unusable?: string | null
 }
 
 /** What `status` says of a mirror. Throws MirrorError. */
-export async function readStatus(
-  runtime: Runtime,
-  options: Omit<StatusOptions, 'now' | 'unusable'>,
-): Promise<Status> {
-  const { database, config } = options
-  const facts = await readFacts({ database, config }, runtime)
-  const unusable = await writeFault({ database, config })
-  return mirrorStatus(facts, { ...options, now: runtime.now(), unusable })
+export async function readStatus(runtime: Runtime, options: StatusOptions): Promise<Status> {
+  const facts = await readFacts(options, runtime)
+  return mirrorStatus(facts, { ...options, now: runtime.now(), unusable: await writeFault(options) })
 }
 
-/** What `status` says of a mirror. `facts`: null if there is no mirror yet. */
+/**
+ * The same of what was read. `facts`: null if there is no mirror yet. `now`: epoch milliseconds. `unusable`: why the mirror cannot be
+ * written; null: it can.
+ */
 export function mirrorStatus(
   facts: MirrorFacts | null,
-  { database, config, now, maxAge = null, fresh = null, unusable = null }: StatusOptions,
+  options: StatusOptions & { now: number; unusable: string | null },
 ): Status {
+  const { database, config, maxAge = null, fresh = null, now, unusable } = options
   const { jobs = [], daemons = [], gates = [], misfits = [], unpublished = null } = facts ?? {}
   return createStatus({
     database,
@@ -69,52 +64,38 @@ function configuredLists(
   gates: MirrorFacts['gates'],
   now: number,
 ): ListFacts[] {
+  const { organizations, timezone, rateLimit } = config
   const known = new Map(jobs.map((row) => [jobKey(row.organization_id, row.collection), row]))
   const limits = new Map(gates.map((gate) => [gate.scope, gate.known]))
-  const planOf = createPlanner(config.timezone, now)
-  const lists = config.organizations.flatMap((organization) =>
-    organization.collections.map(({ name }): ListFacts => {
-      const key = jobKey(organization.id, name)
-      const row = {
-        ...(known.get(key) ?? neverSynced(organization, name)),
-        organization: organization.name,
-        configured: 1,
-      }
+  /** Of each schedule: 500 organizations share a few, and a search takes milliseconds. */
+  const next = new Map<string, number | null>()
+  const lists = organizations.flatMap(({ id, name, collections, schedule, tokenPlace }) => {
+    if (!next.has(schedule)) next.set(schedule, nextFireAfter(schedule, timezone, now))
+    return collections.map((collection): ListFacts => {
+      const key = jobKey(id, collection.name)
+      const kept = known.get(key) ?? neverSynced({ id, name }, collection.name)
       known.delete(key)
-      const budget = budgetKey(config, organization.id, row.token)
+      const row = { ...kept, organization: name, configured: 1 }
+      const attempt = lastAttempt(row, now)
+      const dueAt = attempt === null ? null : nextFireAfter(schedule, timezone, attempt, now)
+      const budget = budgetKey(config, id, row.token)
+      const announced = announcedLimit(limits.get(budget) ?? null)
       return {
         row,
-        plan: planOf(organization.schedule, row),
-        tokenPlace: organization.tokenPlace,
+        plan: { schedule, nextRunAt: next.get(schedule) ?? null, dueAt },
+        tokenPlace,
         budget,
-        perMinute: allowedPerMinute(announcedLimit(limits.get(budget) ?? null), config.rateLimit),
+        perMinute: allowedPerMinute(announced, rateLimit),
       }
-    }),
-  )
-  const names = new Map(config.organizations.map(({ id, name }) => [id, name]))
+    })
+  })
+  const names = new Map(organizations.map(({ id, name }) => [id, name]))
   const left = [...known.values()].filter(({ rows }) => rows > 0)
   return [
     ...lists,
-    ...left.map((row) =>
-      withoutConfig({
-        ...row,
-        organization: names.get(row.organization_id) ?? row.organization,
-        configured: 0,
-      }),
-    ),
+    ...left.map((row) => {
+      const organization = names.get(row.organization_id) ?? row.organization
+      return withoutConfig({ ...row, organization, configured: 0 })
+    }),
   ]
-}
-
-/** Returns the times of a list's schedule. They are searched once a schedule: 500 organizations share a few, and a search takes milliseconds. */
-function createPlanner(timezone: string, now: number): (schedule: string, row: StatusRow) => JobPlan {
-  const next = new Map<string, number | null>()
-  return (schedule, row) => {
-    if (!next.has(schedule)) next.set(schedule, nextFireAfter(schedule, timezone, now))
-    const attempt = lastAttempt(row, now)
-    return {
-      schedule,
-      nextRunAt: next.get(schedule) ?? null,
-      dueAt: attempt === null ? null : nextFireAfter(schedule, timezone, attempt, now),
-    }
-  }
 }

@@ -1,12 +1,11 @@
 import type { Config } from '../config/config.ts'
-import { findOrganization } from '../config/organizations.ts'
 import { UsageError } from '../errors.ts'
 import { viewName } from '../store/columns/catalog.ts'
 import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../store/core/reading.ts'
 import { literal, quoted, type Rule } from '../store/core/sql.ts'
 import { printable } from '../text.ts'
-import type { MirrorPlace } from './mirror.ts'
-import { csv, items, json, ndjson, type Pieces, type Rows, table, writePieces } from './output/formats.ts'
+import { type MirrorPlace, type Named, organizationsNamed } from './mirror.ts'
+import { type Rows, textPieces, writePieces } from './output/formats.ts'
 import type { Runtime } from './runtime.ts'
 
 // `query` and `export`, on a mirror of either kind.
@@ -62,24 +61,21 @@ export async function writeResult(
   mirror: ReadableMirror,
   { work, config }: ReadingTask,
 ): Promise<void> {
-  const isTerminal = stdout.isTTY === true
-  const { areItems, ...rows }: ExportedRows =
+  const rows: ExportedRows =
     work.kind === 'query'
       ? await mirror.query(work.sql, work.parameters)
       : await exportedRows(mirror, work, config)
-  const write = areItems ? items : await formatOf(work.format)
-  await writePieces(stdout, write(rows, isTerminal))
-}
-
-const TEXT_FORMATS = { table, json, ndjson, csv }
-
-async function formatOf(format: OutputFormat): Promise<(rows: Rows, isTerminal: boolean) => Pieces> {
+  const format = rows.format ?? work.format
   // With its library: a small query starts faster without.
-  return format === 'parquet' ? (await import('./output/parquet.ts')).parquet : TEXT_FORMATS[format]
+  const pieces =
+    format === 'parquet'
+      ? (await import('./output/parquet.ts')).parquet(rows)
+      : textPieces(format, rows, stdout.isTTY === true)
+  await writePieces(stdout, pieces)
 }
 
-/** `areItems`: the one column is the items of a collection, as JSON. */
-type ExportedRows = Rows & { areItems?: boolean }
+/** `items`: the one column is the items of a collection, as JSON. */
+type ExportedRows = Rows & { format?: 'items' }
 
 /** The rows of a table or view. Throws UsageError. */
 async function exportedRows(
@@ -94,7 +90,7 @@ async function exportedRows(
   }
   if (format === 'ndjson' && (await mirror.ask(collectionNames())).includes(name)) {
     const raw = quoted(viewName(name, 'raw'))
-    return { ...(await mirror.query(`SELECT _json FROM ${raw}${where}`, [])), areItems: true }
+    return { ...(await mirror.query(`SELECT _json FROM ${raw}${where}`, [])), format: 'items' }
   }
   const all = await mirror.query(`SELECT * FROM ${quoted(name)} LIMIT 0`, [])
   // A server has one cursor.
@@ -119,19 +115,12 @@ export function assertExport({ name, organizations }: ExportWork, config: Config
   idsOf(organizations, config, [])
 }
 
-/** The ids of organizations that are named by name or UUID. One that left the configuration may have the name of another, which goes before it. */
-function idsOf(
-  named: readonly string[],
-  config: Config | null,
-  mirrored: readonly { id: string; name: string }[],
-): string[] {
-  return named.flatMap((name) => {
-    const own = config && findOrganization(config, name)
-    const found = own ? [own] : mirrored.filter((one) => one.id === name.toLowerCase() || one.name === name)
-    if (found.length > 0) return found.map(({ id }) => id)
-    const known = new Set([...(config?.organizations ?? []), ...mirrored].map((one) => one.name))
-    throw new UsageError(
-      `--org ${printable(name)}: neither the mirror nor a configuration has an organization of this name or UUID (known: ${printable([...known].join(', '), 1000)})`,
-    )
+/** One that left the configuration may have the name of another, which goes before it. */
+function idsOf(typed: readonly string[], config: Config | null, mirrored: readonly Named[]): string[] {
+  const configured: readonly Named[] = config?.organizations ?? []
+  return typed.flatMap((name) => {
+    const found = organizationsNamed(name, [...configured, ...mirrored])
+    const own = found.filter((one) => configured.includes(one))
+    return (own.length > 0 ? own : found).map(({ id }) => id)
   })
 }

@@ -7,7 +7,7 @@ import { nextReading, type SharingList, shareRules } from '../sync/refresh/worth
 import type { Store } from '../sync/store.ts'
 import type { PageSource } from '../sync/types.ts'
 import { jobKey } from '../text.ts'
-import type { SelectedJob } from './selection.ts'
+import type { SelectedJob } from './configuration.ts'
 
 export type RefreshPlan = ReturnType<typeof createRefreshPlan>
 

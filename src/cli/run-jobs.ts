@@ -1,15 +1,11 @@
-import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { type KnownError, MirrorError } from '../errors.ts'
-import { createPings, type Pings } from '../ping/pings.ts'
-import { pingText } from '../report/status-text.ts'
+import type { Pings } from '../ping/pings.ts'
 import { type JobEvent, type JobOptions, type JobResult, runJob } from '../sync/job.ts'
 import type { Job, Observe, WalkPlan } from '../sync/types.ts'
-import { configOfFile, USER_AGENT } from './config-file.ts'
+import type { SelectedJob } from './configuration.ts'
 import type { Publisher } from './publisher.ts'
-import { readStatus } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
-import type { SelectedJob } from './selection.ts'
 import type { Session } from './session.ts'
 
 export type RunJobs = (jobs: readonly SelectedJob[], how: HowToRun) => Promise<JobResult[]>
@@ -59,13 +55,10 @@ interface RunnerOptions {
 /** Returns the function that runs jobs in a session. */
 export function createRunner(options: RunnerOptions): RunJobs {
   const { config, session, reporter, pings, publisher, runtime } = options
+  const { store, refreshes } = session
   const { now, sleep, yieldToEventLoop } = runtime
   // Hundreds of jobs may begin together. Between them signals and probes are answered.
   let lastTurn = Promise.resolve()
-  const turn = () => {
-    lastTurn = lastTurn.then(yieldToEventLoop)
-    return lastTurn
-  }
   return async (selected, how) => {
     const { plan = syncPlan(config), waitForOwner = false, acceptRemovals: accept = false } = how
     const { trigger, instead, signal } = how
@@ -74,16 +67,17 @@ export function createRunner(options: RunnerOptions): RunJobs {
     // Before any await: jobs that begin in one turn of the event loop are one run for pings.
     const tellEnd = isDueRefresh ? undefined : pings?.begin()
     // The jobs report errors. For a refresh that is due, the states have just been read.
-    if (!isDueRefresh) await session.refreshes.update().catch(() => {})
+    if (!isDueRefresh) await refreshes.update().catch(() => {})
     const tasks = selected.map(({ organization, job }) => async (stop: AbortSignal) => {
-      await turn()
+      lastTurn = lastTurn.then(yieldToEventLoop)
+      await lastTurn
       return runJob({
         job,
         plan,
         trigger,
         source: () => session.source(organization, job),
-        store: session.store,
-        refresh: session.refreshes.policyOf({ organization, job }),
+        store,
+        refresh: refreshes.policyOf({ organization, job }),
         instead,
         maxPasses: config.maxPasses,
         removals: { ...config.removals, accept },
@@ -100,26 +94,4 @@ export function createRunner(options: RunnerOptions): RunJobs {
     tellEnd?.(results.find(({ error }) => error instanceof MirrorError)?.error?.message ?? null)
     return results
   }
-}
-
-/** The pings of a configuration. Their address is a secret, so that the log names only its host. */
-export function pingsOf(config: Config, runtime: Runtime, logger: Logger): Pings {
-  const address = config.ping()
-  return createPings({
-    address,
-    userAgent: USER_AGENT,
-    verdict: async () => {
-      const status = await readStatus(runtime, {
-        database: config.database,
-        config: configOfFile(config, runtime),
-      })
-      return { isWell: status.check_exit_code === 0, text: pingText(status) }
-    },
-    onEnd(kind, reason) {
-      const fields = { ping: kind, host: address && new URL(address).host }
-      if (reason === null) logger.debug({ event: 'ping_sent', ...fields }, 'ping sent')
-      else logger.warn({ event: 'ping_lost', ...fields, reason }, 'a ping could not be delivered')
-    },
-    signal: runtime.signal,
-  })
 }

@@ -6,18 +6,22 @@ import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { TokenFileError } from '../config/token-file.ts'
 import { JobError, TokenRefusedError, toKnownError } from '../errors.ts'
+import { createPings, type Pings } from '../ping/pings.ts'
+import { pingText } from '../report/status-text.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { onHold, shellWord } from '../text.ts'
-import { USER_AGENT } from './config-file.ts'
+import { budgetKey, configOfFile, USER_AGENT } from './configuration.ts'
 import { type OpenMirror, openMirror } from './mirror.ts'
 import { type Log, openLog } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createPublisher } from './publisher.ts'
+import { readStatus } from './read-status.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
-import { createRunner, pingsOf, type RunJobs } from './run-jobs.ts'
+import { createRunner, type RunJobs } from './run-jobs.ts'
 import type { Globals, Runtime } from './runtime.ts'
-import { budgetKey } from './selection.ts'
+
+// What a command works with: the mirror, the API, the runner of jobs, and those who are told.
 
 /** The mirror and the API of a configuration. */
 export interface Session extends OpenMirror {
@@ -57,13 +61,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     await mirror.close()
     throw error
   }
-  const api = createApi(
-    { ...apiOptions(config, runtime), budgets: tokens.budgets, now, ...(onAnswer && { onAnswer }) },
-    exchange,
-  )
-  const readCredentials = createCredentialsReader(config, tokens, now)
-  const budgetOf = (organization: OrganizationConfig) =>
-    budgetKey(config, organization.id, fingerprintOf(organization, tokens))
+  const api = createApi({ ...apiOptions(config, runtime), budgets: tokens.budgets, now, onAnswer }, exchange)
+  const { read, budgetOf } = createCredentials(config, tokens, now)
   const refreshes = createRefreshPlan({ config, store, budgetOf, now })
   return {
     ...mirror,
@@ -71,7 +70,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     budgetOf,
     async source(organization, job) {
       try {
-        const source = api.open(job, await readCredentials(organization))
+        const source = api.open(job, await read(organization))
         refreshes.watch(organization, source)
         return source
       } catch (error) {
@@ -118,58 +117,48 @@ function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Confi
   }
 }
 
-/**
- * Returns a function that reads the token of an organization again, and gives its requests what they need. It throws
- * TokenRefusedError for a held token.
- */
-function createCredentialsReader(
-  config: Pick<Config, 'organizations' | 'rateLimit'>,
-  tokens: Tokens,
-  now: () => number,
-) {
-  const holds = new Map<string, TokenHold>()
-  /** The token that this process said last that an organization uses. It says so once: another process may have a newer configuration. */
+/** Which token each organization uses, and what its requests need of it. */
+function createCredentials(config: Config, tokens: Tokens, now: () => number) {
+  const { organizations } = config
+  /** The token that each organization uses, as it was read last; null where it cannot be read. */
+  const fingerprints = new Map(organizations.map((one) => [one.id, fingerprintOf(one, tokens)]))
+  /** Which of them the mirror was told. Once each: another process may have a newer configuration. */
   const told = new Map<string, string>()
+  const holds = new Map<string, TokenHold>()
 
   function holdOf(fingerprint: string): TokenHold {
-    const holders = () => config.organizations.filter((one) => fingerprintOf(one, tokens) === fingerprint)
-    // Looked for once: hundreds of lists may meet the hold, and to find out whose token it is, all token files have to be read.
-    let command: string | null = null
-    return createTokenHold(
-      {
-        ...tokens.holdOf(fingerprint),
-        hold: (reason) => {
-          const ids = holders().map(({ id }) => id)
-          return tokens.hold(ids, fingerprint, reason, new Date(now()).toISOString())
-        },
-      },
-      () => {
-        command ??= resumeCommand(holders().map(({ name }) => name))
-        return command
-      },
-    )
+    const holders = () => organizations.filter(({ id }) => fingerprints.get(id) === fingerprint)
+    const hold = (reason: string) => {
+      const ids = holders().map(({ id }) => id)
+      return tokens.hold(ids, fingerprint, reason, new Date(now()).toISOString())
+    }
+    const kept = { ...tokens.holdOf(fingerprint), hold }
+    return createTokenHold(kept, () => resumeCommand(holders().map(({ name }) => name)))
   }
 
   function resumeCommand(names: readonly string[]): string {
-    const some = names.length === config.organizations.length ? [] : names
+    const some = names.length === organizations.length ? [] : names
     return ['admin-mirror resume', ...some.map((name) => `--org ${shellWord(name)}`)].join(' ')
   }
 
-  return async (organization: OrganizationConfig): Promise<Credentials> => {
-    const { id, name } = organization
-    const token = organization.readToken()
-    const fingerprint = tokens.fingerprint(token)
-    if (told.get(id) !== fingerprint) await tokens.useToken(id, fingerprint)
-    told.set(id, fingerprint)
-    const reason = await tokens.heldReasonOfOrganization(id, fingerprint)
-    if (reason !== null) throw new TokenRefusedError(`${reason}. ${onHold(resumeCommand([name]))}`)
-    const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
-    holds.set(fingerprint, hold)
-    return { token, budgetKey: budgetKey(config, id, fingerprint), hold }
+  return {
+    budgetOf: ({ id }: OrganizationConfig) => budgetKey(config, id, fingerprints.get(id) ?? null),
+    /** Reads the token again. Throws TokenFileError, and TokenRefusedError for a held one. */
+    async read({ id, name, readToken }: OrganizationConfig): Promise<Credentials> {
+      const token = readToken()
+      const fingerprint = tokens.fingerprint(token)
+      fingerprints.set(id, fingerprint)
+      if (told.get(id) !== fingerprint) await tokens.useToken(id, fingerprint)
+      told.set(id, fingerprint)
+      const reason = await tokens.heldReasonOfOrganization(id, fingerprint)
+      if (reason !== null) throw new TokenRefusedError(`${reason}. ${onHold(resumeCommand([name]))}`)
+      const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
+      holds.set(fingerprint, hold)
+      return { token, budgetKey: budgetKey(config, id, fingerprint), hold }
+    },
   }
 }
 
-/** Names the token of an organization; null if it cannot be read now. */
 function fingerprintOf({ readToken }: OrganizationConfig, { fingerprint }: Tokens): string | null {
   try {
     return fingerprint(readToken())
@@ -197,15 +186,7 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
   const session = await openSession(options)
   const pings = pingsOf(config, runtime, logger)
   const publisher = createPublisher({ config, runtime, logger, mirror: session, isService })
-  const budgets = new Map(config.organizations.map((one) => [one.id, session.budgetOf(one)]))
-  const reporter = createReporter({
-    config,
-    runtime,
-    logger,
-    draw,
-    budgetOf: ({ organization: { id } }) => budgets.get(id) ?? id,
-    onRefresh: () => publisher?.note(),
-  })
+  const reporter = createReporter({ runtime, logger, draw, onRefresh: () => publisher?.note() })
   const clocked = { ...runtime, now: session.now }
   return {
     ...session,
@@ -220,6 +201,26 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
       await pings.idle()
     },
   }
+}
+
+/** Their address is a secret, so that the log names only its host. */
+function pingsOf(config: Config, runtime: Runtime, logger: Logger): Pings {
+  const { database } = config
+  const address = config.ping()
+  return createPings({
+    address,
+    userAgent: USER_AGENT,
+    async verdict() {
+      const status = await readStatus(runtime, { database, config: configOfFile(config, runtime) })
+      return { isWell: status.check_exit_code === 0, text: pingText(status) }
+    },
+    onEnd(kind, reason) {
+      const fields = { ping: kind, host: address && new URL(address).host }
+      if (reason === null) logger.debug({ event: 'ping_sent', ...fields }, 'ping sent')
+      else logger.warn({ event: 'ping_lost', ...fields, reason }, 'a ping could not be delivered')
+    },
+    signal: runtime.signal,
+  })
 }
 
 /** Opens the mirror for a command that changes it and sends nothing. `close` publishes what is new. */

@@ -162,7 +162,7 @@ function stepsOfTheWhole(
 }
 
 /** Null where no `start` has an older configuration. */
-export function restartText(processes: readonly DaemonProcess[]): string | null {
+function restartText(processes: readonly DaemonProcess[]): string | null {
   const outdated = processes.filter(isOutdated)
   return outdated.length === 0
     ? null

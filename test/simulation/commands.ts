@@ -1,12 +1,11 @@
-import { Writable } from 'node:stream'
+import { pino } from 'pino'
 import type { HttpGet } from '../../src/api/http.ts'
+import { type SelectedJob, selectJobs } from '../../src/cli/configuration.ts'
 import { type KeepFreshOptions, keepFresh } from '../../src/cli/keep-fresh.ts'
 import { openMirror } from '../../src/cli/mirror.ts'
-import { createLogger } from '../../src/cli/output/log.ts'
 import type { RefreshPlan } from '../../src/cli/refresh-plan.ts'
 import { createRunner, type HowToRun, type RunJobs, syncPlan } from '../../src/cli/run-jobs.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
-import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
 import { openSession } from '../../src/cli/session.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { ScheduledJob, Scheduler } from '../../src/schedule/scheduler.ts'
@@ -50,12 +49,7 @@ export interface Machine {
   tell: Tell
 }
 
-const SILENT = await createLogger({
-  level: 'silent',
-  destination: new Writable({ write: (_chunk, _encoding, done) => done() }),
-  pretty: false,
-  color: false,
-})
+const SILENT = pino({ level: 'silent' })
 
 /** Does what the command of this name does, put together as `openCommand` does it. */
 export async function runCommand(machine: Machine, command: Command): Promise<void> {

@@ -134,14 +134,12 @@ describe('the published file', () => {
 })
 
 it.runIf(IS_ROOT && runs('unshare', '-m', 'true'))(
-  'a published file that is mounted by itself is not replaced: check, the result and status say so, and what to mount',
+  'a published file that is mounted by itself is not replaced: the result and status say so, and what to mount',
   async () => {
     const { workspace } = await createScene({ list: items(3), settings: { publish: 'published.db' } })
     for (const name of ['outside.db', 'published.db']) fs.writeFileSync(workspace.file(name), '')
     const mount = `mount --bind ${workspace.file('outside.db')} ${workspace.file('published.db')}`
     const mounted = { through: ['unshare', '-m', 'sh', '-c', `${mount} && exec "$@"`, 'sh'] }
-    const check = await workspace.run(['check'], mounted)
-    expect([check.code, check.stdout]).toEqual([2, expect.stringMatching(/^fail {2}publish .*: mount \//m)])
     const { code, logs } = await workspace.run(['sync'], mounted)
 
     expect(code).toBe(0)

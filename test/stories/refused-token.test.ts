@@ -122,7 +122,7 @@ it('a start with the token that was refused sends it no more when another comman
   expect([sentWith(scene, OLD), held(workspace)]).toEqual([1, null])
 
   refusing.is = false
-  expect((await workspace.run(['resume'])).stderr).toMatch(/^restart start .*sends the token that it has$/m)
+  await workspace.run(['resume'])
   await start.log(isSuccess)
   start.kill('SIGTERM')
   await start.ended

@@ -1,19 +1,16 @@
-import fs from 'node:fs'
-import path from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { ConfigError } from '../../config/problems.ts'
 import { ERRORS, KnownError, MirrorError, UsageError, worstExitCode } from '../../errors.ts'
 import { nextFires } from '../../schedule/cron.ts'
 import { impossibleCollections } from '../../store/core/tables.ts'
 import { counted, jobName, printable } from '../../text.ts'
-import { readConfig } from '../config-file.ts'
+import { readConfig, type SelectedJob, selectJobs } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { createLogger } from '../output/log.ts'
+import { openLog } from '../output/log.ts'
 import type { Globals, Runtime } from '../runtime.ts'
-import { type SelectedJob, selectJobs } from '../selection.ts'
 import { openSession, type Session } from '../session.ts'
 
-/** What was found of one thing: of `database`, `token acme`, `acme orders`. */
+/** What was found of one thing: of `database`, `schedule`, `acme orders`. */
 interface Finding {
   name: string
   /** What is so, and what to do. */
@@ -24,7 +21,7 @@ interface Finding {
 
 const finding = (name: string, message: string, exitCode = 0): Finding => ({ name, message, exitCode })
 
-/** `check`: what would keep runs from succeeding, and what to do about it. Sends one request for each list, and opens the database as a run does. */
+/** `check`: what would keep runs from succeeding, and what to do about it. */
 export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   const { stdout, signal } = runtime
   const findings = await findAll(runtime, globals)
@@ -48,56 +45,34 @@ async function findAll(runtime: Runtime, globals: Globals): Promise<Finding[]> {
   const size = `${counted(organizations.length, 'organization')}, ${counted(lists, 'list')}`
   return [
     finding('configuration', `${file}: ${size}`),
-    ...checkSchedules(config, runtime.now()),
-    ...(config.publish === null ? [] : checkPublish(config.publish)),
-    ...(await checkDatabaseAndLists(config, runtime)),
+    ...schedules(config, runtime.now()),
+    ...(await databaseAndLists(config, runtime, globals)),
   ]
 }
 
 /** The next times of each schedule, by the clock of its time zone. */
-function checkSchedules({ organizations, timezone }: Config, now: number): Finding[] {
+function schedules({ organizations, timezone }: Config, now: number): Finding[] {
   const style = { dateStyle: 'short', timeStyle: 'medium', timeZone: timezone } as const
   const format = new Intl.DateTimeFormat('sv-SE', style)
   const bySchedule = Map.groupBy(organizations, ({ schedule }) => schedule)
   return Array.from(bySchedule, ([schedule, users]) => {
     const who = users.length === 1 ? users[0]?.name : counted(users.length, 'organization')
     const times = nextFires(schedule, timezone, now, 3).map((time) => format.format(time))
-    return finding(
-      'schedule',
-      `"${schedule}" of ${who}: next ${times.join(', ') || 'never within a year'} (${timezone})`,
-    )
+    const next = times.join(', ') || 'never within a year'
+    return finding('schedule', `"${schedule}" of ${who}: next ${next} (${timezone})`)
   })
-}
-
-/** Whether a copy can be published, by replacing the file there. */
-function checkPublish(file: string): Finding[] {
-  const folder = path.dirname(file)
-  const mounts = '/proc/self/mountinfo'
-  const points = fs.existsSync(mounts) ? fs.readFileSync(mounts, 'utf8').split('\n') : []
-  // The kernel writes a space of a path as \040.
-  if (points.some((line) => line.split(' ')[4] === file.replaceAll(' ', '\\040')))
-    return [finding('publish', `${file} is mounted alone and cannot be replaced: mount ${folder} instead`, 2)]
-  try {
-    if (fs.existsSync(folder)) fs.accessSync(folder, fs.constants.W_OK | fs.constants.X_OK)
-    return []
-  } catch {
-    return [finding('publish', `this user may not write to the folder ${folder}; name another one`, 2)]
-  }
 }
 
 /** For all requests together: a rate limit may ask for long waits. */
 const REQUESTS_MS = 120_000
 
 /** A refused token is held, as in any run, so the mirror is made if there is none. */
-async function checkDatabaseAndLists(config: Config, runtime: Runtime): Promise<Finding[]> {
-  const { signal, stderr } = runtime
+async function databaseAndLists(configured: Config, runtime: Runtime, globals: Globals): Promise<Finding[]> {
+  // One try: a user waits for the answer.
+  const config = { ...configured, retry: { ...configured.retry, attempts: 1 } }
+  const { logger } = await openLog({ ...globals, logLevel: 'error' }, runtime)
   try {
-    const session = await openSession({
-      // One try: a user waits for the answer.
-      config: { ...config, retry: { ...config.retry, attempts: 1 } },
-      runtime,
-      logger: await createLogger({ level: 'error', destination: stderr, pretty: false, color: false }),
-    })
+    const session = await openSession({ config, runtime, logger })
     try {
       const fault = session.writeFault()
       const database = finding(
@@ -108,7 +83,7 @@ async function checkDatabaseAndLists(config: Config, runtime: Runtime): Promise<
       const impossible = await session.run((dialect) => impossibleCollections(dialect, config.collections))
       if (impossible.length > 0)
         return [database, ...impossible.map((text) => finding('configuration', text, 2))]
-      const stop = AbortSignal.any([signal, AbortSignal.timeout(REQUESTS_MS)])
+      const stop = AbortSignal.any([runtime.signal, AbortSignal.timeout(REQUESTS_MS)])
       const jobs = selectJobs(config, { org: [], collection: [] })
       const lists = await Promise.all(jobs.map((selected) => askList(selected, session, stop)))
       return [database, ...toldOnce(lists)]
@@ -159,8 +134,7 @@ function toldOnce(findings: readonly Finding[]): Finding[] {
   const alike = Map.groupBy(findings, ({ exitCode, name, message }) => (exitCode === 0 ? name : message))
   return Array.from(alike.values(), ([first, ...others]) => {
     const one = first as Finding
-    return others.length === 0
-      ? one
-      : { ...one, name: `${one.name} and ${counted(others.length, 'more list')}` }
+    const more = others.length === 0 ? '' : ` and ${counted(others.length, 'more list')}`
+    return { ...one, name: one.name + more }
   })
 }

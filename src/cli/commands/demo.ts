@@ -29,63 +29,47 @@ const BETWEEN_ORDERS = 20_000
 /** `demo`: from an API on this machine to answers. Leaves the mirror, but no process. */
 export async function run(runtime: Runtime, { quiet }: Globals): Promise<number> {
   const { stdout, cwd, now } = runtime
-  const folder = path.resolve(cwd, FOLDER)
-  fs.rmSync(folder, { recursive: true, force: true })
-  fs.mkdirSync(folder, { recursive: true })
-  const more = ['--config', path.resolve(cwd, CONFIG), ...(quiet ? ['--quiet'] : [])]
-  const say = (text: string) => stdout.write(`${text}\n`)
-  const type = async (...words: string[]) => {
-    say(`\n$ admin-mirror ${words.map((word) => (/^[\w-]+$/.test(word) ? word : `"${word}"`)).join(' ')}`)
-    return runProgram([...words, ...more], runtime)
+  const config = path.resolve(cwd, CONFIG)
+  fs.rmSync(path.dirname(config), { recursive: true, force: true })
+  fs.mkdirSync(path.dirname(config), { recursive: true })
+  const say = (text: string) => stdout.write(`\n${text}\n`)
+  const type = (...words: string[]) => {
+    say(`$ admin-mirror ${words.map((word) => (/^[\w-]+$/.test(word) ? word : `"${word}"`)).join(' ')}`)
+    return runProgram([...words, '--config', config, ...(quiet ? ['--quiet'] : [])], runtime)
   }
-
   // The made-up world stands still, so that each demo shows the same, except for the moment in which an order comes.
   const opened = now()
   let passed = 0
-  const sandbox = await startSandbox({
-    port: 0,
-    orders: 1000,
-    establishments: 40,
-    organizations: 2,
-    requestsPerMinute: 0,
-    live: true,
-    now: () => opened + passed,
-  })
+  const size = { orders: 1000, establishments: 40, organizations: 2, requestsPerMinute: 0, live: true }
+  const sandbox = await startSandbox({ ...size, port: 0, now: () => opened + passed })
   try {
-    fs.writeFileSync(path.resolve(cwd, CONFIG), sandboxConfiguration(sandbox, 'mirror.db'), {
-      flag: 'wx',
-      mode: 0o600,
-    })
+    fs.writeFileSync(config, sandboxConfiguration(sandbox, 'mirror.db'), { flag: 'wx', mode: 0o600 })
     say(`A made-up Administration API listens at ${sandbox.url} for two organizations. ${CONFIG} names them, and each
 command below is typed with --config ${CONFIG}. The first one copies their lists:`)
     const exitCode = await type('sync')
     if (exitCode !== 0) return exitCode
-    say('\nWhat are the orders in euros worth?')
+    say('What are the orders in euros worth?')
     await type('query', WORTH)
-    say('\nWhich products sell best? The items of an order are a list; orders__items has a row for each:')
+    say('Which products sell best? The items of an order are a list; orders__items has a row for each:')
     await type('query', BEST_SELLERS)
     passed += BETWEEN_ORDERS
-    say(
-      `\nA customer of acme orders something at ${new Date(now()).toISOString()}. A refresh reads only the newest end of a list:`,
-    )
+    say('A customer of acme orders something. A refresh reads only the newest end of a list:')
     await type('sync', '--refresh', '--org', 'acme', '--collection', 'orders')
-    say('\nWhat has changed?')
+    say('What has changed?')
     await type('query', CHANGES)
-    say('\nHow fresh is all this?')
+    say('How fresh is all this?')
     await type('status')
   } finally {
     await sandbox.close()
   }
-  const nearExample = path.relative(cwd, EXAMPLE)
-  say(`
-The mirror is one SQLite file, for whatever tool you like: ${path.join(folder, 'mirror.db')}
+  say(`The mirror is one SQLite file, for whatever tool you like:
 
   sqlite3 ${path.join(FOLDER, 'mirror.db')} 'SELECT * FROM sync_status'
 
 Go on with your own API: copy the example, put its address, your organizations and their tokens in, see whether all is right, and
 copy the lists:
 
-  mkdir -p config && cp ${nearExample.startsWith('..') ? EXAMPLE : nearExample} config/admin-mirror.yaml
+  mkdir -p config && cp ${path.relative(cwd, EXAMPLE)} config/admin-mirror.yaml
   ${COMMAND} check
   ${COMMAND} sync`)
   return 0

@@ -1,4 +1,4 @@
-import { type DatabaseOption, readTarget } from '../mirror.ts'
+import { type DatabaseOption, readPlace } from '../mirror.ts'
 import { type OutputFormat, runReading } from '../reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
@@ -12,8 +12,9 @@ export async function run(
   runtime: Runtime,
   globals: Globals,
   name: string,
-  { format, org: organizations, database: file }: Options,
+  options: Options,
 ): Promise<number> {
-  const { database, config } = await readTarget(runtime, globals, file)
-  return runReading(runtime, { database, config, work: { kind: 'export', name, format, organizations } })
+  const place = await readPlace(runtime, globals, options)
+  const { format, org: organizations } = options
+  return runReading(runtime, { ...place, work: { kind: 'export', name, format, organizations } })
 }

@@ -20,7 +20,6 @@ interface Options {
 
 /** `move`: copies a mirror in a file into a schema of a PostgreSQL server. Needs no configuration. */
 export async function run(runtime: Runtime, _globals: Globals, { from, to }: Options): Promise<number> {
-  if (from === '') throw new UsageError('--from: name the file of a mirror')
   const { env, cwd, signal, stdout, stderr } = runtime
   // It may hold a password, so it is not repeated.
   const address = interpolate(to, env)
@@ -40,9 +39,7 @@ export async function run(runtime: Runtime, _globals: Globals, { from, to }: Opt
       move({ connection, server, signal, onTable }),
     )
     stdout.write(`moved: ${counted(tables, 'table')} with ${counted(rows, 'row')} to ${shown}\n`)
-    report(
-      `now put that address into "database" in the configuration; ${file} is unchanged and no longer needed`,
-    )
+    report(`now put that address into "database" in the configuration; ${file} is unchanged`)
     return 0
   } finally {
     await server.close()

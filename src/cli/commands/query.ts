@@ -1,7 +1,7 @@
 import { addAbortSignal } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { type DatabaseOption, readTarget } from '../mirror.ts'
+import { type DatabaseOption, readPlace } from '../mirror.ts'
 import { type OutputFormat, runReading } from '../reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
@@ -15,17 +15,19 @@ export async function run(
   runtime: Runtime,
   globals: Globals,
   typed: string,
-  { format, param, database: file }: Options,
+  options: Options,
 ): Promise<number> {
   const { signal, stdin } = runtime
-  const { database, config } = await readTarget(runtime, globals, file)
-  const reading = typed === '-' ? text(addAbortSignal(signal, stdin())) : typed
-  const sql = await Promise.resolve(reading).catch((error: unknown) => {
-    if (!signal.aborted) throw error
-    return null
-  })
-  if (sql === null) return exitCodeOfStop(signal)
+  const { format, param } = options
+  const place = await readPlace(runtime, globals, options)
+  let sql = typed
+  try {
+    if (typed === '-') sql = await text(addAbortSignal(signal, stdin()))
+  } catch (error) {
+    if (signal.aborted) return exitCodeOfStop(signal)
+    throw error
+  }
   // `:NAME=VALUE` is understood, too. The last of several of one name counts.
   const parameters = param.map(([name, value]) => [name.replace(/^[:@$]/, ''), value] as const)
-  return runReading(runtime, { database, config, work: { kind: 'query', sql, format, parameters } })
+  return runReading(runtime, { ...place, work: { kind: 'query', sql, format, parameters } })
 }

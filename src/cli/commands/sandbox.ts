@@ -17,20 +17,20 @@ export async function run(runtime: Runtime, _globals: Globals, options: Options)
   const { stdout, stderr, signal, now, cwd } = runtime
   const { live = false, port, writeConfig, ...others } = options
   const file = writeConfig === undefined ? null : path.resolve(cwd, writeConfig)
-  if (file !== null && !mayWrite(file))
+  if (file !== null && !isOurs(file))
     throw new UsageError(
       `--write-config ${file} is there already and was not written by the sandbox; name another file, or move it away`,
     )
   const sandbox = await startSandbox({ ...others, live, port, now }).catch((error: unknown) => {
-    const code = systemCode(error)
-    if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error
-    throw new UsageError(
-      `--port ${port} cannot be used (${code}); choose another one, or 0 for any that is free`,
-    )
+    throw new UsageError(`--port ${port} cannot be used (${systemCode(error)}); choose another one, or 0`)
   })
   try {
     const { url, organizations } = sandbox
-    if (file !== null) writeFile(file, sandboxConfiguration(sandbox))
+    if (file !== null) {
+      fs.mkdirSync(path.dirname(file), { recursive: true })
+      // Like a real one, which holds tokens.
+      fs.writeFileSync(file, sandboxConfiguration(sandbox), { mode: 0o600 })
+    }
     if (stdout.isTTY) {
       const names = organizations.map(({ name }) => name).join(', ')
       const next = writeConfig
@@ -46,17 +46,6 @@ export async function run(runtime: Runtime, _globals: Globals, options: Options)
 }
 
 /** Whether there is no such file, or a sandbox wrote it: it may be the user's own configuration. */
-function mayWrite(file: string): boolean {
-  const stat = fs.statSync(file, { throwIfNoEntry: false })
-  return !stat || (stat.isFile() && (stat.size === 0 || fs.readFileSync(file, 'utf8').startsWith(OURS)))
-}
-
-function writeFile(file: string, text: string): void {
-  try {
-    fs.mkdirSync(path.dirname(file), { recursive: true })
-    // Like a real one, which holds tokens.
-    fs.writeFileSync(file, text, { mode: 0o600 })
-  } catch (error) {
-    throw new UsageError(`--write-config ${file} cannot be written (${systemCode(error)})`)
-  }
+function isOurs(file: string): boolean {
+  return !fs.existsSync(file) || fs.readFileSync(file, 'utf8').startsWith(OURS)
 }

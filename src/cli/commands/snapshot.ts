@@ -4,7 +4,7 @@ import { UsageError } from '../../errors.ts'
 import { copyMirror } from '../../store/sqlite/copy.ts'
 import { inBytes } from '../../text.ts'
 import { openMirrorFile } from '../file/reading.ts'
-import { type DatabaseOption, readTarget } from '../mirror.ts'
+import { type DatabaseOption, readPlace } from '../mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 /** `snapshot`: a copy of the mirror, while syncs go on. */
@@ -12,15 +12,14 @@ export async function run(
   runtime: Runtime,
   globals: Globals,
   file: string,
-  { database: typed }: DatabaseOption,
+  options: DatabaseOption,
 ): Promise<number> {
   const { cwd, processName, signal, stderr, now } = runtime
-  const { database: mirror, config } = await readTarget(runtime, globals, typed)
+  const { database: mirror, config } = await readPlace(runtime, globals, options)
   if (config?.postgres)
     throw new UsageError(
       `snapshot is for a mirror in a file; of a schema on PostgreSQL, pg_dump makes a copy: pg_dump --schema=${config.postgres.schema}`,
     )
-  if (file === '') throw new UsageError('name the file of the copy')
   const target = path.resolve(cwd, file)
   const folder = path.dirname(target)
   if (fs.lstatSync(target, { throwIfNoEntry: false }))

@@ -7,14 +7,13 @@ import { type SchedulerEvents, startScheduler } from '../../schedule/scheduler.t
 import { lastRunsOfAll } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { counted, jobName } from '../../text.ts'
-import { configOfFile, readConfig } from '../config-file.ts'
+import { readConfig, type SelectedJob, selectJobs } from '../configuration.ts'
 import { EXIT_OF_SIGNAL } from '../exit-code.ts'
 import { keepFresh, type PlannedJob } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
 import { type Log, openLog } from '../output/log.ts'
 import type { HowToRun } from '../run-jobs.ts'
 import type { Globals, Runtime } from '../runtime.ts'
-import { type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, openCommand } from '../session.ts'
 
 /** What is there before the mirror can be opened. */
@@ -23,6 +22,7 @@ interface Daemon {
   runtime: Runtime
   log: Log
   listening: Listening | null
+  jobs: readonly SelectedJob[]
 }
 
 /** Between two tries to open a mirror that is locked or full. Milliseconds. */
@@ -33,74 +33,59 @@ const OPEN_AGAIN_MS = 5000
  * with 4 if only a new process can use the mirror again, so that a supervisor starts one.
  */
 export async function run(runtime: Runtime, globals: Globals): Promise<number> {
-  const { signal } = runtime
+  const { signal, sleep } = runtime
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, { org: [], collection: [] })
   // Before the mirror: a port in use ends the command with nothing sent or written.
-  const listening = await openListening(config, runtime)
+  const listening =
+    config.http && (await (await import('../listening.ts')).listenFor(config, config.http, runtime))
   const log = await openLog(globals, runtime)
   try {
-    for (let told = ''; ; ) {
+    for (let told = ''; !signal.aborted; ) {
       try {
-        return await runOnMirror({ config, runtime, log, listening }, jobs)
+        return await runOnMirror({ config, runtime, log, listening, jobs })
       } catch (error) {
-        if (error instanceof MirrorLostError || !(error instanceof KnownError)) throw error
-        if (!signal.aborted && !(error instanceof MirrorUnavailableError)) throw error
+        if (!(error instanceof MirrorUnavailableError || (signal.aborted && isOfTheEnd(error)))) throw error
+        if (signal.aborted) break
+        // As a running one does: it stays up, says why, and tries again.
         const { message } = error
-        if (!signal.aborted) {
-          // As a running one does: it stays up, says why, and tries again.
-          listening?.tellUnusable(message)
-          if (told !== message)
-            log.logger.warn({ event: 'mirror_unavailable' }, `${message}; it is tried again`)
-          told = message
-          await runtime.sleep(OPEN_AGAIN_MS, signal).catch(() => {})
-        }
-        if (signal.aborted) return stopped(log.logger, signal)
+        listening?.tellUnusable(message)
+        if (told !== message)
+          log.logger.warn({ event: 'mirror_unavailable' }, `${message}; it is tried again`)
+        told = message
+        await sleep(OPEN_AGAIN_MS, signal).catch(() => {})
       }
     }
+    return stopped(log.logger, signal)
   } finally {
     await listening?.close()
   }
 }
 
-/** Loads the listener's code only if there is one. */
-async function openListening(config: Config, runtime: Runtime): Promise<Listening | null> {
-  if (config.http === null) return null
-  const { listenFor } = await import('../listening.ts')
-  return listenFor(() => configOfFile(config, runtime), config.http, runtime.now)
+/** A signal ends waits for a mirror early. */
+function isOfTheEnd(error: unknown): error is KnownError {
+  return error instanceof KnownError && !(error instanceof MirrorLostError)
 }
 
 /** Opens the mirror, and runs the jobs until the signal. */
-async function runOnMirror(daemon: Daemon, jobs: readonly SelectedJob[]): Promise<number> {
+async function runOnMirror(daemon: Daemon): Promise<number> {
   const { config, runtime, log, listening } = daemon
   const onAnswer = listening?.onAnswer
   const session = await openCommand({ config, runtime, onAnswer, isService: true, ...log })
   try {
-    const others = await session.leases.announce(config.fingerprint)
-    // On a file each daemon reads every list; on a server they divide them.
-    for (const { pid: owner, since } of config.postgres ? [] : others)
-      log.logger.warn(
-        { event: 'daemon_beside', owner, since },
-        'another start is at work on this mirror, so the API is asked twice; end one of them, unless it is stopping already',
-      )
-    try {
-      return await runScheduled(daemon, jobs, session)
-    } finally {
-      // Else `status` says that the daemon died.
-      if (runtime.signal.aborted) session.leases.withdraw()
-    }
+    await session.leases.announce(config.fingerprint)
+    return await runScheduled(daemon, session)
   } finally {
+    // Else `status` says that the daemon died.
+    if (runtime.signal.aborted) session.leases.withdraw()
     listening?.tellUnusable('start is stopping')
     await session.close()
   }
 }
 
-async function runScheduled(
-  { config, runtime, listening }: Daemon,
-  jobs: readonly SelectedJob[],
-  session: CommandSession,
-): Promise<number> {
-  const { logger } = session
+async function runScheduled(daemon: Daemon, session: CommandSession): Promise<number> {
+  const { config, runtime, listening } = daemon
+  const { logger, openQueue } = session
   const lost = new AbortController()
   const signal = AbortSignal.any([runtime.signal, lost.signal])
   const onResult = (result: JobResult) => {
@@ -114,7 +99,7 @@ async function runScheduled(
     return { hasFailed: results.some(({ error }) => error !== null) }
   }
   const lastRuns = await session.run(lastRunsOfAll)
-  const planned = jobs.map((selected): PlannedJob => {
+  const planned = daemon.jobs.map((selected): PlannedJob => {
     const { organization, job } = selected
     const schedule = { expression: organization.schedule, timezone: config.timezone }
     const dueAtStart = isDue(lastRuns(organization.id, job.collection.name), schedule, session.now())
@@ -128,20 +113,18 @@ async function runScheduled(
     }
     return { selected, scheduled: { name: jobName(job), ...schedule, dueAtStart, run: runAtTick } }
   })
-  const scheduled = planned.map((one) => one.scheduled)
-  const due = scheduled.filter((job) => job.dueAtStart).length
+  const due = planned.filter(({ scheduled }) => scheduled.dueAtStart).length
   const text = `started: ${counted(planned.length, 'list')}, ${due} of them due now`
   logger.info({ event: 'daemon_started', jobs: planned.length, due }, text)
   const events: SchedulerEvents = {
     onOverlap: (job) =>
       logger.info({ event: 'schedule_skipped', job }, 'still being read, so this scheduled run is skipped'),
-    onError: (job, error) =>
-      logger.error({ event: 'run_crashed', job, err: error }, 'a run ended with an unexpected error'),
+    onError: (job, err) =>
+      logger.error({ event: 'run_crashed', job, err }, 'a run ended with an unexpected error'),
   }
-  const { openQueue } = session
+  // Workers that share a mirror take what is due from one queue.
   const scheduler = openQueue
-    ? // Its code is loaded only if the mirror is on a server.
-      await (await import('../postgres/start-sharing.ts')).startSharing(openQueue, {
+    ? await (await import('../postgres/start-sharing.ts')).startSharing(openQueue, {
         runtime,
         planned,
         session,
@@ -149,7 +132,11 @@ async function runScheduled(
         signal,
         onResult,
       })
-    : startScheduler(scheduled, events, runtime)
+    : startScheduler(
+        planned.map(({ scheduled }) => scheduled),
+        events,
+        runtime,
+      )
   listening?.serve(session, scheduler)
   const keeping = keepFresh({
     jobs: planned.filter(({ selected }) => selected.organization.refresh !== false),

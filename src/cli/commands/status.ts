@@ -2,8 +2,8 @@ import { parseDuration } from '../../config/schema.ts'
 import { UsageError, worstExitCode } from '../../errors.ts'
 import type { MostAge } from '../../report/status.ts'
 import { statusText } from '../../report/status-text.ts'
-import { printableJson } from '../../text.ts'
-import { type DatabaseOption, readTarget } from '../mirror.ts'
+import { printableJson, shellWord } from '../../text.ts'
+import { type DatabaseOption, readPlace } from '../mirror.ts'
 import { readStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
@@ -19,17 +19,17 @@ interface Options extends DatabaseOption {
  * of what is wrong.
  */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
+  const { json, check, database } = options
   const maxAge = durationOf('--max-age', options.maxAge)
   const fresh = durationOf('--fresh', options.fresh)
-  const target = await readTarget(runtime, globals, options.database)
-  const { database, config, queryCommand } = target
-  const report = await readStatus(runtime, { database, config, maxAge, fresh })
-  const text = options.json
-    ? `${printableJson(JSON.stringify(report, null, 2))}\n`
-    : statusText(report, queryCommand)
-  runtime.stdout.write(text)
-  const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
-  return worstExitCode([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
+  const place = await readPlace(runtime, globals, options)
+  const status = await readStatus(runtime, { ...place, maxAge, fresh })
+  const query = ['admin-mirror query', ...(database === undefined ? [] : ['--database', shellWord(database)])]
+  runtime.stdout.write(
+    json ? `${printableJson(JSON.stringify(status, null, 2))}\n` : statusText(status, query.join(' ')),
+  )
+  const isOld = status.jobs.some((job) => job.too_old || job.too_stale)
+  return worstExitCode([isOld ? 1 : 0, check ? status.check_exit_code : 0])
 }
 
 function durationOf(option: string, typed: string | undefined): MostAge | null {

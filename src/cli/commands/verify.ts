@@ -1,13 +1,12 @@
 import { ERRORS, worstExitCode } from '../../errors.ts'
 import { type Difference, type Differences, type VerifyResult, verifyJob } from '../../sync/verify.ts'
 import { counted, grouped, printable } from '../../text.ts'
-import { readConfig } from '../config-file.ts'
+import { type JobSelection, readConfig, selectJobs } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { isMade, noMirror } from '../mirror.ts'
+import { noMirror, readFacts } from '../mirror.ts'
 import { openLog } from '../output/log.ts'
 import { runConcurrently } from '../run-jobs.ts'
 import type { Globals, Runtime } from '../runtime.ts'
-import { type JobSelection, selectJobs } from '../selection.ts'
 import { openCommand } from '../session.ts'
 
 /** `verify`: walks the lists and compares them with the mirror. Writes no rows. */
@@ -18,8 +17,9 @@ export async function run(
 ): Promise<number> {
   const { now, sleep, yieldToEventLoop, stdout, signal } = runtime
   const config = readConfig(runtime, globals, 'resolve')
+  const { database, maxPasses } = config
   const jobs = selectJobs(config, options)
-  if (!(await isMade(config, runtime))) throw noMirror(config.database)
+  if ((await readFacts({ database, config }, runtime)) === null) throw noMirror(database)
   const log = await openLog(globals, runtime)
   const session = await openCommand({ config, runtime, ...log })
   try {
@@ -30,7 +30,7 @@ export async function run(
             job,
             source: () => session.source(organization, job),
             store: session.store,
-            maxPasses: config.maxPasses,
+            maxPasses,
             waitForOwner: options.wait === true,
             now,
             sleep,
@@ -71,8 +71,9 @@ export function differenceLines({ job, differences, error }: VerifyResult): stri
 
 function differenceText({ key, page, paths, hasMorePaths, reject }: Difference): string {
   if (key === null) return `(on page ${page}, without a usable key: ${printable(reject ?? '')})`
-  const where = paths.map((path) => word(path, 200))
-  return [word(key, 1000), ...where, ...(hasMorePaths ? ['...'] : [])].join(' ')
+  return [word(key, 1000), ...paths.map((path) => word(path, 200)), ...(hasMorePaths ? ['...'] : [])].join(
+    ' ',
+  )
 }
 
 /** One word: quoted as JSON if the text has spaces or quotes. */
@@ -80,19 +81,16 @@ function word(text: string, most: number): string {
   return printable(/^[^\s"]+$/u.test(text) ? text : JSON.stringify(text), most)
 }
 
-function summaryText(differences: Differences): string {
-  const { items, counts, listed, moved, coverage, isExtraKnown } = differences
-  const apart = (['missing', 'extra', 'different'] as const)
-    .filter((kind) => counts[kind] > 0)
-    .map((kind) => `${grouped(counts[kind])} ${kind}`)
+function summaryText({ items, counts, listed, moved, coverage, isExtraKnown }: Differences): string {
+  const kinds = ['missing', 'extra', 'different'] as const
+  const apart = kinds.filter((kind) => counts[kind] > 0).map((kind) => `${grouped(counts[kind])} ${kind}`)
   const hasMoved = moved > 0 || coverage === 'repaired' || coverage === 'drifted'
-  const isAll = listed.length === counts.missing + counts.extra + counts.different
-  return [
-    `${apart.join(', ') || 'no difference'} (${counted(items, 'item')}${coverage ? `, ${coverage}` : ''})`,
-    ...(isAll ? [] : ['the first of each kind are listed']),
-    ...(apart.length > 0 && hasMoved
-      ? ['the list moved meanwhile, so what changed since the verify began may be among them']
-      : []),
-    ...(isExtraKnown ? [] : ['this reading cannot say whether the mirror has more than the list']),
-  ].join('; ')
+  const isCut = listed.length < counts.missing + counts.extra + counts.different
+  const hints = [
+    isCut && 'the first of each kind are listed',
+    apart.length > 0 && hasMoved && 'the list moved meanwhile: what changed since then may be among them',
+    !isExtraKnown && 'this reading cannot say whether the mirror has more than the list',
+  ].filter((hint) => hint !== false)
+  const read = `${counted(items, 'item')}${coverage ? `, ${coverage}` : ''}`
+  return [`${apart.join(', ') || 'no difference'} (${read})`, ...hints].join('; ')
 }

@@ -13,21 +13,33 @@ export interface Log {
   draw: ((lines: readonly string[]) => void) | null
 }
 
-export async function openLog(
-  { logLevel, logFormat, quiet }: Globals,
-  { stderr, errors, env }: Runtime,
-): Promise<Log> {
-  const level = quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel
+/**
+ * Only the name and the message of an error are logged: pino would copy all fields of an unexpected error, and got's errors hold the
+ * request's headers.
+ */
+export async function openLog({ logLevel, logFormat, quiet }: Globals, runtime: Runtime): Promise<Log> {
+  const { stderr, errors, env } = runtime
   const output = errors ?? stderr
   const isTerminal = output.isTTY === true
-  const drawing = isTerminal && !quiet && env.TERM !== 'dumb' ? createDrawing(output) : null
-  const logger = await createLogger({
-    level,
-    destination: drawing?.above ?? output,
-    pretty: logFormat === undefined ? isTerminal : logFormat === 'pretty',
-    color: isTerminal && !env.NO_COLOR && env.TERM !== 'dumb',
-  })
-  return { logger, draw: drawing?.draw ?? null }
+  const knowsEscapes = isTerminal && env.TERM !== 'dumb'
+  const drawing = knowsEscapes && !quiet ? createDrawing(output) : null
+  const destination = drawing?.above ?? output
+  const isPretty = logFormat === undefined ? isTerminal : logFormat === 'pretty'
+  const options = {
+    level: quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: {
+      err: (error: unknown) =>
+        error instanceof Error ? { type: error.name, message: error.message } : { message: String(error) },
+    },
+  }
+  const stream = isPretty
+    ? await prettyText(destination, knowsEscapes && !env.NO_COLOR)
+    : // Data must not move the cursor of a terminal.
+      { write: (line: string) => destination.write(printableJson(line)) }
+  return { logger: pino(options, stream), draw: drawing?.draw ?? null }
 }
 
 /** Lines at the end of a terminal. `above`: a stream for what is written before them. */
@@ -57,49 +69,20 @@ function createDrawing(output: Output) {
       },
     }),
     draw(lines: readonly string[]): void {
-      const { columns, rows } = stream
-      const fitting = lines.slice(0, Math.max(Math.floor(rows / 2), 1))
-      drawn = fitting.map((line) => line.slice(0, columns - 1)).join('\n')
+      const fitting = lines.slice(0, Math.max(Math.floor(stream.rows / 2), 1))
+      drawn = fitting.map((line) => line.slice(0, stream.columns - 1)).join('\n')
       show()
     },
   }
 }
 
-export interface LoggerOptions {
-  level: string
-  destination: Writable
-  /** Readable lines for a person, instead of JSON. */
-  pretty: boolean
-  color: boolean
-}
-
-/**
- * One JSON object per line, or pretty text. Only the name and the message of an error are logged: pino would copy all fields of
- * an unexpected error, and got's errors hold the request's headers.
- */
-export async function createLogger({ level, destination, pretty, color }: LoggerOptions): Promise<Logger> {
-  const options = {
-    level,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
-    serializers: {
-      err: (error: unknown) =>
-        error instanceof Error ? { type: error.name, message: error.message } : { message: String(error) },
-    },
-  }
-  // Data must not move the cursor of a terminal.
-  const safe = { write: (line: string) => destination.write(printableJson(line)) }
-  return pino(options, pretty ? await prettyText(destination, color) : safe)
-}
-
 /** A stream that writes the JSON lines of a logger as text: the list, the message and the error. */
-async function prettyText(destination: Writable, color: boolean): Promise<Writable> {
+async function prettyText(destination: Writable, colorize: boolean): Promise<Writable> {
   // Loading it takes 20 ms, and a service never needs it.
   const { default: pretty } = await import('pino-pretty')
   return pretty({
     destination,
-    colorize: color,
+    colorize,
     translateTime: 'SYS:HH:MM:ss',
     hideObject: true,
     messageFormat: ({ organization, collection, msg, error_code: code, error_message: why }) => {

@@ -1,16 +1,15 @@
 import type { Logger } from 'pino'
-import { allowedPerMinute } from '../../api/rate/budget.ts'
-import type { Config } from '../../config/config.ts'
-import type { ErrorCode } from '../../errors.ts'
-import type { JobEvent } from '../../sync/job.ts'
+import type { ErrorCode, KnownError } from '../../errors.ts'
+import type { JobEvent, JobResult } from '../../sync/job.ts'
+import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { ownerName, workText } from '../../sync/run.ts'
 import type { Job, Notice, Observe } from '../../sync/types.ts'
-import type { VerifyEvent } from '../../sync/verify.ts'
-import { counted, jobName, printable } from '../../text.ts'
+import type { VerifyEvent, VerifyResult } from '../../sync/verify.ts'
+import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Log } from './log.ts'
-import { type Progress, progressLines } from './progress.ts'
-import { logRefresh, logRun, logVerified } from './run-lines.ts'
+
+// What jobs do, as log lines, and on a terminal as a line a list, too.
 
 export interface Reporter {
   /** Gets what happens while a job is synced or verified. */
@@ -19,12 +18,22 @@ export interface Reporter {
 }
 
 export interface ReporterOptions extends Log {
-  config: Pick<Config, 'rateLimit'>
   runtime: Pick<Runtime, 'now' | 'every'>
-  /** Names the rate budget of a job. */
-  budgetOf: (job: Job) => string
   /** Called after each refresh. */
   onRefresh?: () => void
+}
+
+/** How far a list is. Times are epoch milliseconds. */
+interface Progress {
+  begunAt: number | null
+  /** Answers of this run, the page read last, and the last one of the list, where that is known. */
+  pages: number
+  page: number
+  lastPage: number | null
+  rows: number
+  wait: { reason: string; until: number } | null
+  /** Which other process has it; null: none. */
+  owner: string | null
 }
 
 const DRAW_EVERY_MS = 200
@@ -32,76 +41,61 @@ const DRAW_EVERY_MS = 200
 /** A shorter wait only spreads requests as usual, and is logged for debugging only. */
 const LOGGED_WAIT_MS = 5000
 
-/** Faults that all lists have at once: told of one, not of each, and after this long again. */
-const SHARED: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'DATABASE'])
+/** Faults that all lists have at once: a try that failed so is told of one list, not of each, and after this long again. */
+const SHARED: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR'])
 const TOLD_AGAIN_MS = 300_000
 
-/** Reports what jobs do: as log lines, and on a terminal as a line a list, too. */
-export function createReporter({
-  config,
-  runtime,
-  logger,
-  draw,
-  budgetOf,
-  onRefresh,
-}: ReporterOptions): Reporter {
+/** Reports what jobs do. */
+export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOptions): Reporter {
   const { now, every } = runtime
-  const running = new Set<Progress>()
-  const toldAt = new Map<string, number>()
-  const redraw = () => draw?.(running.size === 0 ? [] : progressLines([...running], now()))
+  const running = new Map<Progress, string>()
+  const toldAt = new Map<ErrorCode, number>()
+  const redraw = () => draw?.(linesOf(running, now()))
   const stopDrawing = draw ? every(DRAW_EVERY_MS, redraw) : () => {}
 
   /** Whether such a fault was told lately, of any list; else it is now. */
-  function isKnown(event: 'retry' | 'end', code: ErrorCode | undefined): boolean {
-    if (code === undefined || !SHARED.has(code)) return false
-    const [key, at] = [`${event} ${code}`, now()]
-    if (Math.abs(at - (toldAt.get(key) ?? Number.NEGATIVE_INFINITY)) < TOLD_AGAIN_MS) return true
-    toldAt.set(key, at)
+  function isTold(code: ErrorCode): boolean {
+    if (!SHARED.has(code)) return false
+    if (Math.abs(now() - (toldAt.get(code) ?? Number.NEGATIVE_INFINITY)) < TOLD_AGAIN_MS) return true
+    toldAt.set(code, now())
     return false
   }
 
   function observe(job: Job): Observe<JobEvent | VerifyEvent> {
     const log = logger.child({ organization: job.organization.name, collection: job.collection.name })
     const observedAt = now()
-    let walkId: number | null = null
     const list: Progress = {
-      label: printable(jobName(job), 60),
-      budget: budgetOf(job),
       begunAt: null,
       pages: 0,
       page: 0,
       lastPage: null,
       rows: 0,
-      waitedMs: 0,
       wait: null,
-      perMinute: null,
       owner: null,
     }
-    running.add(list)
+    running.set(list, printable(jobName(job), 60))
     redraw()
     const ended = () => {
       running.delete(list)
       redraw()
     }
-
     return (event) => {
       const at = now()
       switch (event.kind) {
         case 'busy': {
-          const owner = ownerName(event.owner, event.work)
+          const { owner: name, work } = event
+          const owner = ownerName(name, work)
           if (list.owner === owner) return
           list.owner = owner
-          const fields = { event: 'list_busy', owner: event.owner, trigger: event.work?.trigger ?? undefined }
-          log.info(fields, `${owner} ${workText(event.work)}; waiting for its end`)
+          const fields = { event: 'list_busy', owner: name, trigger: work?.trigger ?? undefined }
+          log.info(fields, `${owner} ${workText(work)}; waiting for its end`)
           return
         }
         case 'start': {
           const { id, checkpoint, resumed, rowsSeen } = event.walk
-          list.owner = null
-          list.rows = rowsSeen
-          walkId = id
-          const fields = { walk_id: id, page: checkpoint.nextPage, pass: checkpoint.pass }
-          if (resumed) log.info({ event: 'walk_resumed', ...fields }, 'an interrupted walk continues')
+          Object.assign(list, { owner: null, rows: rowsSeen })
+          const fields = { event: 'walk_resumed', walk_id: id, page: checkpoint.nextPage }
+          if (resumed) log.info(fields, 'an interrupted walk continues')
           return
         }
         case 'request':
@@ -112,29 +106,22 @@ export function createReporter({
           const { code, reason, delayMs } = event
           list.wait = { reason, until: at + delayMs }
           const fields = { event: 'request_retried', error_code: code, delay_ms: delayMs }
-          log[isKnown('retry', code) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
+          log[isTold(code) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
           return
         }
         case 'wait': {
           const { reason, until } = event
           list.wait = { reason, until }
-          const level = until - at >= LOGGED_WAIT_MS ? 'info' : 'debug'
           const time = new Date(until).toISOString()
-          log[level]({ event: 'waiting', reason, until: time }, `waiting until ${time}: ${reason}`)
+          const fields = { event: 'waiting', reason, until: time }
+          log[until - at >= LOGGED_WAIT_MS ? 'info' : 'debug'](fields, `waiting until ${time}: ${reason}`)
           return
         }
-        case 'waited':
-          list.waitedMs += event.ms
-          return
         case 'page': {
-          const { page, result, itemsInWalk } = event
-          const { number, items, lastPage, next, announcedLimit } = page
-          Object.assign(list, { page: number, lastPage, rows: itemsInWalk })
-          list.pages++
-          list.perMinute = allowedPerMinute(announcedLimit, config.rateLimit)
-          const fields = { walk_id: walkId, page: number, items: items.length }
-          const { added, changed, notices } = result
-          log.debug({ event: 'page_read', ...fields, added, changed }, 'page read')
+          const { number, items, lastPage, next } = event.page
+          const { added, changed, notices } = event.result
+          Object.assign(list, { pages: list.pages + 1, page: number, lastPage, rows: event.itemsInWalk })
+          log.debug({ event: 'page_read', page: number, items: items.length, added, changed }, 'page read')
           if (number > 1 && items.length === 0 && next === null) {
             const length = lastPage === null ? '' : ` (${counted(lastPage, 'page')})`
             const text = `page ${number} is beyond the end of the list${length}: nothing is there`
@@ -148,7 +135,7 @@ export function createReporter({
           return
         case 'pass': {
           const why = `the list moved, or does not add up, so it is read again: ${event.why}`
-          log.warn({ event: 'pass_repeated', walk_id: walkId, pass: event.pass }, why)
+          log.warn({ event: 'pass_repeated', pass: event.pass }, why)
           return
         }
         case 'refresh':
@@ -156,10 +143,10 @@ export function createReporter({
           onRefresh?.()
           return
         case 'finish': {
-          const { result } = event
           ended()
+          const { result } = event
           // A refresh is reported already.
-          if (!result.isInstead) logRun(log, result, at - observedAt, isKnown('end', result.error?.code))
+          if (!result.isInstead) logRun(log, result, at - observedAt)
           return
         }
         case 'verified':
@@ -167,7 +154,8 @@ export function createReporter({
           logVerified(log, event.result, at - observedAt)
           return
         case 'throttled':
-        // The line of the run has their number.
+        case 'waited':
+        // The line of the run has their numbers.
       }
     }
   }
@@ -181,7 +169,118 @@ export function createReporter({
   }
 }
 
+/** A line for each list that is being read, those that move first. */
+function linesOf(running: ReadonlyMap<Progress, string>, now: number): string[] {
+  const lists = [...running].toSorted(([a], [b]) => Number(b.pages > 0) - Number(a.pages > 0))
+  const widest = Math.max(...lists.map(([, label]) => label.length))
+  return lists.map(([list, label]) => `${label.padEnd(widest)}  ${stateText(list, now)}`)
+}
+
+/** Fewer answers do not show how fast a list is read. */
+const ENOUGH_PAGES = 3
+
+/** `page 12 of 40, 300 rows, about 2 minutes left`, or what the list waits for. */
+function stateText({ owner, begunAt, pages, page, lastPage, rows, wait }: Progress, now: number): string {
+  if (owner !== null) return `waits for ${printable(owner, 60)}`
+  const pagesLeft = lastPage === null ? 0 : Math.max(lastPage - page, 0)
+  const isPaced = pages >= ENOUGH_PAGES && begunAt !== null && pagesLeft > 0
+  const of = lastPage === null || lastPage < page ? '' : ` of ${grouped(lastPage)}`
+  const parts = [
+    pages > 0 && `page ${grouped(page)}${of}, ${counted(rows, 'row')}`,
+    // What it has waited for so far, it will go on to wait for.
+    isPaced && `about ${inWords(((now - begunAt) / pages) * pagesLeft)} left`,
+    wait !== null && wait.until > now && `waits ${inWords(wait.until - now)}: ${printable(wait.reason, 100)}`,
+  ]
+  return parts.filter((part) => part !== false).join(', ') || 'waits for its first page'
+}
+
 function logNotices(log: Logger, page: number, notices: readonly Notice[]): void {
   for (const { event = 'columns_changed', level, message } of notices)
     log[level]({ event, page }, printable(message, 500))
+}
+
+type Run = NonNullable<JobResult['run']>
+
+/** The numbers of a run, by their names in `sync_runs`. */
+function runNumbers(run: Run): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(run).map(([name, count]) => [
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      count,
+    ]),
+  )
+}
+
+/** `finished: 21 pages, 12 new, 3 changed, 1 removed`, or how it ended. */
+function endText(error: KnownError | null, run: Run | null): string {
+  if (error || !run) return error?.code === 'INTERRUPTED' ? 'interrupted' : 'failed'
+  const { pages, rowsAdded, rowsChanged, rowsRemoved } = run
+  const removed = rowsRemoved > 0 ? `, ${grouped(rowsRemoved)} removed` : ''
+  return `finished: ${counted(pages, 'page')}, ${grouped(rowsAdded)} new, ${grouped(rowsChanged)} changed${removed}`
+}
+
+/** Of the line that ends a run. */
+function levelOf(error: KnownError | null): 'info' | 'warn' | 'error' {
+  if (!error) return 'info'
+  return error.code === 'INTERRUPTED' || error.code === 'BUSY' ? 'warn' : 'error'
+}
+
+/** `stack`: what a report of a defect needs. */
+function failure(error: KnownError | null): object {
+  if (!error) return {}
+  const { code: error_code, message: error_message, stack } = error
+  return { error_code, error_message, ...(error_code === 'INTERNAL' && { stack }) }
+}
+
+function logRun(log: Logger, result: JobResult, ms: number): void {
+  const { run, walk, trigger, coverage, error, heldBack, untrusted } = result
+  const fields = { trigger, ...failure(error ?? heldBack) }
+  if (!run && !walk) {
+    // A refresh comes every few minutes: what keeps it from running was told where that began.
+    const isExpected = trigger === 'refresh' && /^(?:BUSY|UNAUTHORIZED|RATE_LIMITED)$/.test(error?.code ?? '')
+    log[isExpected ? 'debug' : levelOf(error)]({ event: 'run_not_begun', ...fields }, 'run not begun')
+    return
+  }
+  log[heldBack ? 'warn' : levelOf(error)](
+    {
+      event: 'run_finished',
+      run_id: result.runId,
+      duration_ms: ms,
+      status: error ? (error.code === 'INTERRUPTED' ? 'interrupted' : 'failed') : 'succeeded',
+      walk_id: walk?.id,
+      first_page: walk?.checkpoint.nextPage,
+      items: result.items,
+      ...(run && runNumbers(run)),
+      coverage,
+      ...fields,
+    },
+    `run ${endText(error, run)}${error || coverage === null ? '' : `, ${coverage}`}`,
+  )
+  if (untrusted)
+    log.warn({ event: 'walk_untrusted', walk_id: walk?.id }, `this walk removed nothing: ${untrusted}`)
+}
+
+function logRefresh(log: Logger, { runId, tookMs, run, saved, isAsked, error }: RefreshResult): void {
+  const isNews = isAsked || run.rowsAdded + run.rowsChanged > 0
+  // Hundreds of refreshes a day find nothing.
+  log[error ? levelOf(error) : isNews ? 'info' : 'debug'](
+    {
+      event: 'refresh_finished',
+      run_id: runId,
+      duration_ms: tookMs,
+      ...runNumbers(run),
+      fresh_as_of: new Date(saved.freshAsOf).toISOString(),
+      newest: saved.newest,
+      ...failure(error),
+    },
+    `refresh ${endText(error, run)}`,
+  )
+}
+
+function logVerified(log: Logger, { differences, error }: VerifyResult, ms: number): void {
+  if (differences) {
+    const { items, counts, moved, coverage } = differences
+    const fields = { event: 'verified', duration_ms: ms, rows_seen: items, ...counts, moved, coverage }
+    log.info(fields, 'verified')
+  } else log[levelOf(error)]({ event: 'not_verified', duration_ms: ms, ...failure(error) }, 'not verified')
 }

@@ -26,7 +26,7 @@ describe('forget', () => {
     expect(ended).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^forgot acme orders: 4 rows, .*1 run\n$/),
-      stderr: expect.stringContaining('still names acme, so the next sync reads orders again'),
+      stderr: expect.stringContaining('still names acme, so the next sync reads it again'),
     })
     expect(server.asked).toEqual([])
     const counts = 'SELECT rows FROM sync_status ORDER BY organization, collection'

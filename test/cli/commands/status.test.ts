@@ -237,7 +237,6 @@ describe('status of a walk', () => {
 })
 
 const isStarted = ({ event }: LogLine) => event === 'daemon_started'
-const isWarned = ({ event }: LogLine) => event === 'daemon_beside'
 
 describe('a daemon', () => {
   it.override({ options: { settings: YEARLY } })
@@ -267,26 +266,18 @@ describe('a daemon', () => {
     )
   })
 
-  it('beside another one is told of, by the second one and by status; of one that ended nothing is said', async ({
-    scene: { workspace },
-  }) => {
+  it('beside another one is told of by status', async ({ scene: { workspace } }) => {
     const first = workspace.startHere(['start'])
     await first.log(({ event }) => event === 'run_finished')
     const second = workspace.startHere(['start'])
-    const warned = await second.log(isWarned)
     await second.log(isStarted)
     const { code, text } = await told(workspace, '--check')
     for (const one of [first, second]) one.kill('SIGTERM')
     await Promise.all([first.ended, second.ended])
-    const last = workspace.startHere(['start'])
-    await last.log(isStarted)
-    last.kill('SIGTERM')
 
-    expect(warned).toMatchObject({ level: 'warn', msg: expect.stringContaining('end one of them') })
     expect(text).toMatch(/^daemon: runs since .*, process \d+; runs since .*, process \d+$/m)
     expect(text).toMatch(/^next: stop all daemons but one, since each of them reads every list: \d+, \d+$/m)
     expect(code).toBe(0)
-    expect((await last.ended).logs.filter(isWarned)).toEqual([])
   })
 
   it('that runs or not, status --check exits with the code of the worst', async ({

@@ -127,7 +127,7 @@ it.for<[string, Partial<Differences>, string[]]>([
     },
     [
       'missing acme orders 7',
-      'acme orders: 1,201 missing (4,000 items, drifted); the first of each kind are listed; the list moved meanwhile, so what changed since the verify began may be among them; this reading cannot say whether the mirror has more than the list',
+      'acme orders: 1,201 missing (4,000 items, drifted); the first of each kind are listed; the list moved meanwhile: what changed since then may be among them; this reading cannot say whether the mirror has more than the list',
     ],
   ],
 ])('verify prints the differences %s', ([, changed, expected]) => {

@@ -1,0 +1,81 @@
+import path from 'node:path'
+import manifest from '../../package.json' with { type: 'json' }
+import { type Config, loadConfig } from '../config/config.ts'
+import type { OrganizationConfig } from '../config/organizations.ts'
+import { UsageError } from '../errors.ts'
+import { NAME_ENDS } from '../store/core/tables.ts'
+import type { Job } from '../sync/types.ts'
+import { organizationsNamed } from './mirror.ts'
+import type { Globals, Runtime } from './runtime.ts'
+
+// What a command takes of the configuration: the file, and which of its lists.
+
+const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
+
+/** How the program names itself to servers. */
+export const USER_AGENT = `admin-mirror/${manifest.version}`
+
+/** The configuration of a command. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
+export function readConfig({ env, cwd }: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {
+  const file = path.resolve(cwd, globals.config ?? DEFAULT_CONFIG)
+  return loadConfig(file, { env, tokens, nameEnds: NAME_ENDS })
+}
+
+/**
+ * The configuration of a running process as its file is now, for what is told of the lists: so `/check` and pings have the same picture as a
+ * `status` that is typed. While the file is gone or wrong, it is the one that the process has, and says so.
+ */
+export function configOfFile(config: Config, { env }: Pick<Runtime, 'env'>): Config {
+  try {
+    return loadConfig(config.file, { env, tokens: 'leave', nameEnds: NAME_ENDS })
+  } catch {
+    return { ...config, isLost: true }
+  }
+}
+
+/** The values of all `--org` and `--collection` options. */
+export interface JobSelection {
+  org: string[]
+  collection: string[]
+}
+
+export interface SelectedJob {
+  organization: OrganizationConfig
+  job: Job
+}
+
+/** The organizations that `--org` names; all without it. Throws UsageError for one that is not configured. */
+export function selectOrganizations(config: Config, names: readonly string[]): OrganizationConfig[] {
+  if (names.length === 0) return config.organizations
+  return [...new Set(names.flatMap((name) => organizationsNamed(name, config.organizations)))]
+}
+
+/** The selected jobs, in the order of the configuration. Throws UsageError for an unknown name, and when no job is left. */
+export function selectJobs(config: Config, selection: JobSelection): SelectedJob[] {
+  const known = config.collections.map((collection) => collection.name)
+  const stranger = selection.collection.find((name) => !known.includes(name))
+  if (stranger !== undefined)
+    throw new UsageError(
+      `--collection ${stranger}: the configuration has no such collection (it has: ${known.join(', ')})`,
+    )
+  const jobs = selectOrganizations(config, selection.org).flatMap((organization) =>
+    organization.collections
+      .filter(({ name }) => selection.collection.length === 0 || selection.collection.includes(name))
+      .map((collection) => ({ organization, job: { organization, collection } })),
+  )
+  if (jobs.length === 0)
+    throw new UsageError('nothing to do: none of these organizations syncs that collection')
+  return jobs
+}
+
+/**
+ * Names the budget that an organization's requests spend.
+ * @param token The fingerprint of its token; without one, it has a budget of its own.
+ */
+export function budgetKey(
+  { rateLimit }: Pick<Config, 'rateLimit'>,
+  organization: string,
+  token: string | null,
+): string {
+  return { all: 'all', organization, token: token ?? organization }[rateLimit.scope]
+}

@@ -1,0 +1,140 @@
+import { pino } from 'pino'
+import { expect, it } from 'vitest'
+import { createReporter } from '../../src/cli/output/reporter.ts'
+import { type ErrorCode, JobError } from '../../src/errors.ts'
+import type { JobEvent, JobResult } from '../../src/sync/job.ts'
+import { jobOf } from '../helpers/jobs.ts'
+import { items, pageOf } from '../helpers/list-server.ts'
+import { createScene } from '../helpers/scene.ts'
+
+// What is told of jobs on standard error. Tokens are looked for in the output of every command (test/helpers/workspace.ts).
+
+it('each line of the log names its event, the last one the run and the walk; a failure is told once, and no value of a filter', async () => {
+  let failures = 1
+  const { workspace, api } = await createScene({
+    settings: { collections: { orders: { filters: { email: 'mr@secret.example' } }, establishments: false } },
+    instead: (asked) =>
+      asked.page === 2 && failures-- > 0 ? { status: 500, body: {} } : pageOf(items(8), asked),
+  })
+  const sync = () => workspace.run(['sync', '--log-level', 'trace'])
+  const { code, logs, stderr } = await sync()
+  api.instead = () => ({ status: 404, body: {} })
+  const failed = await sync()
+
+  expect(code).toBe(0)
+  expect(logs.filter(({ event }) => typeof event !== 'string')).toEqual([])
+  expect(logs.filter(({ event }) => event === 'request_retried')).toMatchObject([
+    { level: 'warn', error_code: 'SERVER_ERROR' },
+  ])
+  const [run] = workspace.rows('SELECT id, walk_id, pages, rows_added FROM sync_runs')
+  const { id, ...numbers } = run ?? {}
+  const end = { run_id: id, ...numbers, duration_ms: expect.any(Number) }
+  expect(logs.find(({ event }) => event === 'run_finished')).toMatchObject(end)
+  expect(stderr).not.toMatch(/mr@secret|mr%40secret|Bearer|authorization/i)
+  expect(failed.logs.filter((line) => JSON.stringify(line).includes('not found (404)'))).toMatchObject([
+    { level: 'error', event: 'run_finished', error_code: 'ORGANIZATION_NOT_FOUND', msg: 'run failed' },
+  ])
+})
+
+/** A reporter on a terminal, what it drew last, and the lines that it logged. */
+function createWatched() {
+  const clock = { now: 0 }
+  const told: { level: string; event: string }[] = []
+  const write = (line: string) => void told.push(JSON.parse(line) as (typeof told)[number])
+  let drawn: readonly string[] = []
+  let tick: (() => unknown) | null = null
+  const reporter = createReporter({
+    runtime: {
+      now: () => clock.now,
+      every: (_, task) => {
+        tick = task
+        return () => {}
+      },
+    },
+    logger: pino({ level: 'debug', formatters: { level: (level) => ({ level }) } }, { write }),
+    draw: (lines) => {
+      drawn = lines
+    },
+  })
+  const shown = (at: number) => {
+    clock.now = at
+    tick?.()
+    return drawn
+  }
+  return { clock, told, reporter, shown }
+}
+
+const NO_RUN: JobResult = {
+  job: jobOf(),
+  trigger: 'manual',
+  walk: null,
+  run: null,
+  isInstead: false,
+  items: 0,
+  coverage: null,
+  untrusted: null,
+  error: null,
+  heldBack: null,
+}
+
+it.each<[string, pages: number, JobEvent[], string]>([
+  ['before its first page', 0, [], 'waits for its first page'],
+  ['before its speed is known', 2, [], 'page 2 of 40, 50 rows'],
+  ['then', 20, [], 'page 20 of 40, 500 rows, about 10 seconds left'],
+  [
+    'that waits',
+    20,
+    [{ kind: 'wait', reason: 'the rate limit', until: 70_000 }],
+    'page 20 of 40, 500 rows, about 10 seconds left, waits 60 seconds: the rate limit',
+  ],
+  ['that another process has', 0, [{ kind: 'busy', owner: 'process 7', work: null }], 'waits for process 7'],
+])('the line of a list on a terminal: one %s', (_, pages, events, line) => {
+  const { clock, reporter, shown } = createWatched()
+  const observe = reporter.observe(jobOf())
+  observe({ kind: 'request' })
+  for (let number = 1; number <= pages; number++) {
+    clock.now = number * 500
+    const page = { number, lastPage: 40, items: [], next: 'x' }
+    const result = { added: 0, changed: 0, notices: [] }
+    observe({ kind: 'page', page, result, itemsInWalk: number * 25 } as unknown as JobEvent)
+  }
+  for (const event of events) observe(event)
+
+  expect(shown(10_000)).toEqual([`acme orders  ${line}`])
+  observe({ kind: 'finish', result: NO_RUN })
+  expect(shown(10_000)).toEqual([])
+})
+
+it.each<[ErrorCode, minutes: number[], warnings: number]>([
+  ['NETWORK', [0, 1, 2, 4], 1],
+  ['TIMEOUT', [0, 6, 12], 3],
+  ['BAD_RESPONSE', [0], 4],
+])(
+  'a fault that lists have at once is told of one, and again after five minutes: %s at %j',
+  (code, minutes, warnings) => {
+    const { clock, told, reporter } = createWatched()
+    const lists = Array.from({ length: 4 }, () => reporter.observe(jobOf()))
+    for (const minute of minutes) {
+      clock.now = minute * 60_000
+      for (const observe of lists) observe({ kind: 'retry', code, reason: 'away', delayMs: 1000 })
+    }
+
+    expect(told.filter(({ level }) => level === 'warn')).toHaveLength(warnings)
+  },
+)
+
+const walk = { id: 1, checkpoint: { pass: 1, nextPage: 2 } } as NonNullable<JobResult['walk']>
+
+it.each<[string, Partial<JobResult>, ErrorCode, level: string, event: string]>([
+  ['a refresh that comes again', { trigger: 'refresh' }, 'UNAUTHORIZED', 'debug', 'run_not_begun'],
+  ['one of a schedule', { trigger: 'schedule' }, 'UNAUTHORIZED', 'error', 'run_not_begun'],
+  ['a busy one', {}, 'BUSY', 'warn', 'run_not_begun'],
+  ['one that lost its mirror', { walk }, 'DATABASE', 'error', 'run_finished'],
+])('how loudly a job is told that did not run: %s', (_, changed, code, level, event) => {
+  const { told, reporter } = createWatched()
+
+  const result = { ...NO_RUN, ...changed, error: new JobError(code, 'why') }
+  reporter.observe(jobOf())({ kind: 'finish', result })
+
+  expect(told).toMatchObject([{ level, event, error_code: code, error_message: 'why' }])
+})
