@@ -1,6 +1,6 @@
 import type { KnownError } from '../errors.ts'
 import { inWords, jobName } from '../text.ts'
-import { READING_VERSION, type Reading } from './coverage/read-list.ts'
+import { READING_VERSION, type Reading, WalkReading } from './coverage/read-list.ts'
 import { createPageTimes, type PageTimes, PageWriter } from './page-writer.ts'
 import { type RefreshEvent, Refresher } from './refresh/refresher.ts'
 import type { RefreshPolicy } from './refresh/share.ts'
@@ -9,17 +9,19 @@ import { isWalkedWhole } from './refresh/worth.ts'
 import { decideRemovals, heldError, type RemovalRules, whyUntrusted } from './removals.ts'
 import { chooseWalk, filtersText, replay } from './resume.ts'
 import { type BusyEvent, countTraffic, noTraffic, runError, runOutcome, withLease } from './run.ts'
-import type { Lease, Removals, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
+import type { Lease, OpenWalk, Removals, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
 import type { Job, Observe, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
-import { incompleteError, readWalk, totalKey, type WalkEvent, WalkReading } from './walk.ts'
+import type { VerifyResult } from './verify.ts'
+import { incompleteError, readWalk, type StartedWalk, totalKey, type WalkEvent } from './walk.ts'
 
-/** What happens while a job runs. */
+/** What happens while a job runs, or is compared with its list. */
 export type JobEvent =
   | WalkEvent
   | RefreshEvent
   | BusyEvent
-  | { kind: 'start'; walk: Walk }
+  | { kind: 'start'; walk: StartedWalk }
   | { kind: 'finish'; result: JobResult }
+  | { kind: 'verified'; result: VerifyResult }
 
 export interface JobOptions {
   job: Job
@@ -46,13 +48,11 @@ export interface JobOptions {
   signal: AbortSignal
 }
 
-/**
- * How a job ended. `walk` is null if none began: the job was refreshed instead (`isInstead`), or nothing was sent and
- * `sync_runs` has no line. `run` is null if there is no line, and if the mirror failed before it could report the run.
- */
+/** How a job ended. `run` is null if there is no line of `sync_runs`, and if the mirror failed before it could report the run. */
 export interface JobResult extends WalkOutcome {
   job: Job
   trigger: Trigger
+  /** Null if none began: the job was refreshed instead, or nothing was sent. */
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
   /** True if the job was refreshed instead of walked, or was to be and nothing was due any more. The refresh has an event of its own. */
@@ -84,9 +84,9 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   try {
     await withLease(options, (lease, source, heard) => {
       const times = createPageTimes(lease, options.now)
-      const tools = { ...options, observe: heard, lease, times }
-      const refresher = new Refresher({ ...tools, source, policy: options.refresh })
-      return refreshOrWalk({ ...tools, pages: source, refresher, result })
+      const tools = { ...options, observe: heard, lease, times, source }
+      const refresher = new Refresher({ ...tools, policy: options.refresh })
+      return refreshOrWalk({ ...tools, refresher, result })
     })
   } catch (error) {
     // The first error is the cause, even if writing the run's line failed, too.
@@ -99,9 +99,9 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
 }
 
 /** A job that this process has, and what it comes to. */
-interface OwnJob extends JobOptions {
+interface OwnJob extends Omit<JobOptions, 'source'> {
   lease: Lease
-  pages: PageSource
+  source: PageSource
   times: PageTimes
   refresher: Refresher
   result: JobResult
@@ -130,7 +130,7 @@ async function refreshOrWalk(own: OwnJob): Promise<void> {
  * @param charged Requests already charged to the share of refreshes; 0 for an ordinary walk.
  */
 async function walkList(own: OwnJob, charged: number): Promise<void> {
-  const { lease, pages: source, times, store, refresher, observe, signal, result } = own
+  const { lease, times, store, refresher, observe, signal, result } = own
   const begun = await begin(own)
   const { walk, reading, run, writer } = begun
   const { traffic } = run
@@ -142,7 +142,6 @@ async function walkList(own: OwnJob, charged: number): Promise<void> {
     const read = await readWalk({
       ...own,
       reading,
-      source,
       write: (answer) => writer.write(answer),
       betweenPages: { isDue: () => refresher.isDue(), run: () => refresher.runBetweenPages(run) },
       now: times.ofWalk,
@@ -169,15 +168,16 @@ interface BegunWalk {
   reading: WalkReading
   run: Run
   writer: PageWriter
+  replaces: readonly OpenWalk[]
 }
 
 async function begin(own: OwnJob): Promise<BegunWalk> {
   const { job, lease, plan, trigger, store, maxPasses, instead, now } = own
   const { kind, firstPage } = plan
-  const { resume, abandon, replace } = chooseWalk(await store.openWalks(job), plan, job, now())
   const { total, filters } = job.collection
-  const lastCoverage = lease.lastWalk?.coverage ?? null
+  const { resume, abandon, replace } = chooseWalk(await store.openWalks(job), plan, job, now())
   const played = resume && (await replay(resume, own))
+  const { lastCoverage } = lease
   const { runId, walk } = await store.beginRun(lease, {
     trigger,
     plan,
@@ -190,7 +190,7 @@ async function begin(own: OwnJob): Promise<BegunWalk> {
   const reading = played && walk.resumed ? played : new WalkReading(walk.rules, jobName(job))
   if (walk.resumed) reading.resume()
   const run: Run = { id: runId, traffic: noTraffic() }
-  return { walk, reading, run, writer: new PageWriter({ store, lease, run, walk, replaces: replace }) }
+  return { walk, reading, run, writer: new PageWriter({ store, lease, run, walk }), replaces: replace }
 }
 
 /**
@@ -199,15 +199,15 @@ async function begin(own: OwnJob): Promise<BegunWalk> {
  */
 async function endWalk(own: OwnJob, begun: BegunWalk, read: Reading): Promise<void> {
   const { job, lease, store, removals: rules, result } = own
-  const { walk, reading, run, writer } = begun
+  const { walk, reading, run, writer, replaces } = begun
   const { coverage } = read
-  if (read.kind === 'incomplete') {
-    await writer.abandon(walk)
-    throw incompleteError(job, read)
-  }
+  const isIncomplete = read.kind === 'incomplete'
+  for (const over of isIncomplete ? [walk] : replaces)
+    await store.closeWalk(lease, { walk: over, run, outcome: null, removals: 'none', refresh: null })
+  if (isIncomplete) throw incompleteError(job, read)
   const isFull = walk.kind === 'full'
   let untrusted = isFull ? (walk.untrusted ?? whyUntrusted(read, writer.newRejects)) : null
-  if (untrusted !== null && coverage === 'drifted' && lease.lastWalk?.coverage === 'drifted')
+  if (untrusted !== null && coverage === 'drifted' && lease.lastCoverage === 'drifted')
     untrusted += `; if its total is never the number of items that are listed, set ${totalKey(job)}: ignore`
   let removals: Removals = 'none'
   if (isFull && untrusted === null) {
@@ -215,44 +215,38 @@ async function endWalk(own: OwnJob, begun: BegunWalk, read: Reading): Promise<vo
     const missing = await store.findMissing(lease, { walkId: walk.id, keyed, atOnce: read.cameAtOnce })
     removals = decideRemovals({ ...missing, listed: Math.min(keyed, read.distinct) }, rules)
   }
-  const { heldBack } = await store.closeWalk(lease, {
-    walk,
-    run,
-    outcome: { coverage, untrusted },
-    removals,
-    refresh: isFull ? nextRefresh(own, begun, read) : null,
-  })
-  Object.assign(result, { coverage, untrusted, heldBack: heldBack && heldError(job, heldBack, untrusted) })
+  const outcome = { coverage, untrusted }
+  const refresh = isFull ? nextRefresh(own, begun, read) : null
+  const { heldBack } = await store.closeWalk(lease, { walk, run, outcome, removals, refresh })
+  Object.assign(result, outcome, { heldBack: heldBack && heldError(job, heldBack, untrusted) })
 }
 
 /** What the next refresh starts from. */
 function nextRefresh(
   { job, times, refresher }: OwnJob,
   { walk, reading, writer }: BegunWalk,
-  { coverage, lastPage, totals, grewInFront }: Reading,
+  { coverage, lastPage, totals }: Reading,
 ): SavedRefresh {
-  const rules = job.collection
   const complete = {
     scope: scopeText(job),
     startedAt: walk.startedAt,
     endedAt: times.ofWalk(),
-    addedBehindAt: grewInFront ? reading.beganAnewAt : null,
+    addedBehindAt: reading.grewAt,
     lastPage,
-    // A total that the walk could not count by is not used by refreshes either, whatever the API says.
-    totals: rules.total === 'check' ? totals : { first: null, last: null },
+    totals,
     isSteady: coverage === 'steady',
     isDrifted: coverage === 'drifted',
     written: writer.written,
     rowsAdded: { first: walk.rowsAddedBefore, last: writer.rowsAdded },
   }
-  return savedRefresh(afterFullWalk(refresher.state, complete, rules.newest), rules)
+  return savedRefresh(afterFullWalk(refresher.state, complete, job.collection.newest), job.collection)
 }
 
 const DAY_MS = 86_400_000
 
 /** Deletes what is old, unless our clock and the API's are more than a day apart: by a wrong clock everything may seem old. */
-async function prune({ job, store, pages, observe }: OwnJob): Promise<void> {
-  const ahead = pages.clockAhead?.() ?? 0
+async function prune({ job, store, source, observe }: OwnJob): Promise<void> {
+  const ahead = source.clockAhead?.() ?? 0
   if (Math.abs(ahead) <= DAY_MS) return store.prune(job)
   const message =
     `this machine's clock is ${inWords(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the API's, so nothing old is deleted; ` +

@@ -7,12 +7,10 @@ import type { Job, Notice, Page } from './types.ts'
 import type { PageResult, ReadPage } from './walk.ts'
 
 interface PageWriterOptions {
-  store: Store
+  store: Pick<Store, 'lookup' | 'commit'>
   lease: Lease
   run: Run
   walk: Walk
-  /** Walks that are abandoned once this one has its first page. */
-  replaces: readonly Pick<Walk, 'id' | 'kind'>[]
 }
 
 /** Writes the pages of a walk: changed items, and the page's line in the ledger. */
@@ -24,11 +22,9 @@ export class PageWriter {
   /** By this run. */
   readonly written = { added: 0, changed: 0 }
   #options: PageWriterOptions
-  #replaces: PageWriterOptions['replaces']
 
   constructor(options: PageWriterOptions) {
     this.#options = options
-    this.#replaces = options.replaces
     this.newRejects = options.walk.newRejects
     this.rowsAdded = options.lease.rowsAdded
   }
@@ -39,20 +35,12 @@ export class PageWriter {
     const answer = { walk, entry, newToWalk: newToWalk.size, nextPage }
     const commit = { changes, run, at: entry.at, answer }
     const { newRejects, rowsAdded, notices } = await store.commit(lease, commit)
+    const result = pageResult(changes, notices)
     this.newRejects += newRejects
     this.rowsAdded = rowsAdded
-    for (const replaced of this.#replaces) await this.abandon(replaced)
-    this.#replaces = []
-    const result = pageResult(changes, notices)
     this.written.added += result.added
     this.written.changed += result.changed
     return result
-  }
-
-  /** Ends a walk that cannot be completed. */
-  async abandon(walk: Pick<Walk, 'id' | 'kind'>): Promise<void> {
-    const { store, lease, run } = this.#options
-    await store.closeWalk(lease, { walk, run, outcome: null, removals: 'none', refresh: null })
   }
 }
 
@@ -64,12 +52,29 @@ export async function compareWithStore(
   items: readonly ListedItem[],
 ): Promise<{ changes: PageChanges; stored: StoredItem[] }> {
   const stored = await store.lookup(job, items)
-  const upserts = changedItems(items, stored, new Set(job.collection.ignore))
+  const ignore = new Set(job.collection.ignore)
+  const upserts = items.flatMap((listed, index) => changeOf(listed, stored[index], ignore) ?? [])
   const rejects = items.flatMap((listed) =>
     'reject' in listed ? [{ id: listed.id, reason: listed.reject, text: listed.item.text }] : [],
   )
   const keys = items.flatMap((listed) => ('key' in listed ? [listed.key] : []))
   return { changes: { page: page.number, items: page.items.length, keys, upserts, rejects }, stored }
+}
+
+/** What to write of an item: one that is new, or has another value. `ignore`: dotted paths whose changes do not count. */
+function changeOf(
+  listed: ListedItem,
+  stored: StoredItem | undefined,
+  ignore: ReadonlySet<string>,
+): Upsert | null {
+  if (!('key' in listed) || stored === undefined || stored.state === 'same') return null
+  const { key, item } = listed
+  const value = asJsonObject(item.value)
+  const upsert = { key, text: item.text, value }
+  if (stored.state === 'absent') return { ...upsert, change: 'added' }
+  const before = parseExact(stored.text)
+  if (sameJson(before, value, ignore)) return null
+  return { ...upsert, change: 'changed', fields: differingFields(before, value, ignore) }
 }
 
 export function pageResult({ page, upserts, rejects }: PageChanges, notices: readonly Notice[]): PageResult {
@@ -106,27 +111,4 @@ export function createPageTimes(
       return last
     },
   }
-}
-
-/**
- * Returns the items of a page to write: new ones, and those with another value.
- * @param stored One entry for each item.
- * @param ignore Dotted paths whose changes do not count.
- */
-function changedItems(
-  items: readonly ListedItem[],
-  stored: readonly StoredItem[],
-  ignore: ReadonlySet<string>,
-): Upsert[] {
-  return items.flatMap((listed, index): Upsert[] => {
-    const known = stored[index]
-    if (!('key' in listed) || known === undefined || known.state === 'same') return []
-    const { key, item } = listed
-    const value = asJsonObject(item.value)
-    const upsert = { key, text: item.text, value }
-    if (known.state === 'absent') return [{ ...upsert, change: 'added' }]
-    const before = parseExact(known.text)
-    if (sameJson(before, value, ignore)) return []
-    return [{ ...upsert, change: 'changed', fields: differingFields(before, value, ignore) }]
-  })
 }

@@ -1,9 +1,8 @@
 import { sortedJson } from '../json/value.ts'
 import { jobName } from '../text.ts'
-import { READING_VERSION } from './coverage/read-list.ts'
+import { READING_VERSION, WalkReading } from './coverage/read-list.ts'
 import type { OpenWalk, Store } from './store.ts'
 import type { Filters, Job, WalkPlan } from './types.ts'
-import { WalkReading } from './walk.ts'
 
 // Which walk a run resumes, and how. At which page it goes on, its reading decides (coverage/read-pass.ts).
 
@@ -17,7 +16,7 @@ export interface WalkChoice {
   resume: OpenWalk | null
   /** Walks of the same origin that no run can resume. */
   abandon: number[]
-  /** Walks to abandon once this one has its first page: until then a run may still resume them. */
+  /** Walks to abandon once this one is read to its end: until then a run may still resume them. */
   replace: OpenWalk[]
 }
 
@@ -26,30 +25,22 @@ export interface WalkChoice {
  * backfill replaces a sync's walk, since it reads the same list from the start; a partial one leaves it alone.
  */
 export function chooseWalk(open: readonly OpenWalk[], plan: WalkPlan, job: Job, now: number): WalkChoice {
-  const { origin, kind, resumeWithin, restart } = plan
+  const { origin, kind, firstPage, resumeWithin, restart } = plan
+  const { path, filters } = job.collection
+  const isSame = (walk: OpenWalk) =>
+    walk.kind === kind &&
+    walk.firstPage === firstPage &&
+    walk.path === path &&
+    walk.filters === filtersText(filters)
   const isFresh = ({ updatedAt, rules }: OpenWalk) =>
     rules.version === READING_VERSION && (resumeWithin === null || now - updatedAt <= resumeWithin)
-  const own = open.filter(
-    (walk) => walk.origin === origin && (origin === 'sync' || isSameWalk(walk, plan, job)),
-  )
-  const resume = restart
-    ? null
-    : (own.findLast((walk) => isSameWalk(walk, plan, job) && isFresh(walk)) ?? null)
+  const own = open.filter((walk) => walk.origin === origin && (origin === 'sync' || isSame(walk)))
+  const resume = restart ? null : (own.findLast((walk) => isSame(walk) && isFresh(walk)) ?? null)
   return {
     resume,
     abandon: own.filter((walk) => walk !== resume).map(({ id }) => id),
     replace: origin === 'backfill' && kind === 'full' ? open.filter((walk) => walk.origin === 'sync') : [],
   }
-}
-
-function isSameWalk(walk: OpenWalk, plan: WalkPlan, job: Job): boolean {
-  const { path, filters } = job.collection
-  return (
-    walk.kind === plan.kind &&
-    walk.firstPage === plan.firstPage &&
-    walk.path === path &&
-    walk.filters === filtersText(filters)
-  )
 }
 
 interface ReplayOptions {

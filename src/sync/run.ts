@@ -16,23 +16,22 @@ export interface BusyEvent {
   work: OwnerWork | null
 }
 
-interface LeaseOptions<Event>
-  extends Pick<JobOptions, 'job' | 'source' | 'waitForOwner' | 'now' | 'sleep' | 'signal'> {
+interface LeaseOptions
+  extends Pick<JobOptions, 'job' | 'source' | 'waitForOwner' | 'now' | 'sleep' | 'observe' | 'signal'> {
   store: Pick<Store, 'acquire' | 'release' | 'noteRetry'>
   trigger?: Trigger
   /** Only to compare the list; `status` shows that. */
   isVerify?: boolean
-  observe: Observe<Event> & Observe<BusyEvent>
 }
 
 /**
  * Takes the job and opens the source of its pages for `work`, and gives both back. Throws BUSY if the caller does not wait for an owner,
  * and the reason if no request may be sent. While a page is asked for again, that is saved, so that others see why none comes.
- * @param work `observe`: what `options` have, for its own events.
+ * @param work `observe`: for its own events.
  */
-export async function withLease<T, Event extends { kind: string }>(
-  options: LeaseOptions<Event>,
-  work: (lease: Lease, source: PageSource, observe: Observe<Event>) => Promise<T>,
+export async function withLease<T>(
+  options: LeaseOptions,
+  work: (lease: Lease, source: PageSource, observe: Observe<JobEvent>) => Promise<T>,
 ): Promise<T> {
   const { store, now } = options
   const lease = await acquire(options)
@@ -43,8 +42,8 @@ export async function withLease<T, Event extends { kind: string }>(
     // A store that cannot be written ends the run at its next page; a note alone does not.
     noted = noted.then(() => store.noteRetry(lease, value)).catch(() => {})
   }
-  const observe = (event: Event) => {
-    if (isRetry(event)) {
+  const observe = (event: JobEvent) => {
+    if (event.kind === 'retry') {
       const error = `${event.code}: ${event.reason}`
       note({ since: retry?.since ?? now(), until: now() + event.delayMs, error })
     } else if (retry && (event.kind === 'page' || event.kind === 'notices')) note(null)
@@ -66,14 +65,8 @@ export async function withLease<T, Event extends { kind: string }>(
   }
 }
 
-type Retry = Extract<JobEvent, { kind: 'retry' }>
-
-function isRetry(event: { kind: string }): event is Retry {
-  return event.kind === 'retry'
-}
-
 /** Takes the job, or waits until its owner finishes or dies. */
-async function acquire<Event>(options: LeaseOptions<Event>): Promise<Lease> {
+async function acquire(options: LeaseOptions): Promise<Lease> {
   const { job, store, isVerify, waitForOwner, trigger, sleep, observe, signal } = options
   for (;;) {
     signal.throwIfAborted()
@@ -90,9 +83,7 @@ async function acquire<Event>(options: LeaseOptions<Event>): Promise<Lease> {
   }
 }
 
-/**
- * `the scheduler of process 4711 on worker-2`. `name`: as `process-mark.ts` makes it; or `another process`, while it is not written yet.
- */
+/** `the scheduler of process 4711 on worker-2`. `name`: as `process-mark.ts` makes it; or `another process`, while it is not written yet. */
 export function ownerName(name: string, work: OwnerWork | null): string {
   const [, host, pid] = /^(.*)-(\d+)-[0-9a-f]{12}$/.exec(name) ?? []
   const process = pid === undefined ? name : `process ${pid} on ${host}`
@@ -124,11 +115,14 @@ export function runOutcome(
   heldBack: KnownError | null,
   { requests }: RunTraffic,
 ): RunOutcome {
-  if (!error)
-    return { status: 'succeeded', errorCode: heldBack?.code ?? null, errorMessage: heldBack?.message ?? null }
-  const isRefused = requests === 0 && (error.code === 'UNAUTHORIZED' || error.code === 'RATE_LIMITED')
-  const status = isRefused ? 'refused' : error instanceof InterruptedError ? 'interrupted' : 'failed'
-  return { status, errorCode: error.code, errorMessage: error.message }
+  const told = error ?? heldBack
+  const isRefused = requests === 0 && (error?.code === 'UNAUTHORIZED' || error?.code === 'RATE_LIMITED')
+  const failure = isRefused ? 'refused' : error instanceof InterruptedError ? 'interrupted' : 'failed'
+  return {
+    status: error ? failure : 'succeeded',
+    errorCode: told?.code ?? null,
+    errorMessage: told?.message ?? null,
+  }
 }
 
 export function noTraffic(): RunTraffic {

@@ -1,15 +1,15 @@
 import type { JobError } from '../errors.ts'
 import type { JsonObject } from '../json/value.ts'
-import type { Answer, WalkRules, Why } from './coverage/question.ts'
+import type { Answer, WalkRules, Why } from './coverage/read-pass.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
 import type { JobRefresh, RefreshState, SavedRefresh } from './refresh/state.ts'
 import type { Share } from './refresh/worth.ts'
-import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
+import type { Coverage, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 
 /**
  * All that `sync` asks of the place where rows are kept. Each method handles a whole page or list at once, not single rows. What it writes is
  * written together or not at all; only `prune` works in batches, and `commit` may add columns first. Throws MirrorError if the store cannot
- * be used.
+ * be used. Times are epoch milliseconds, here and below.
  *
  * A new store is a folder beside store/sqlite that implements this and `Tokens` of store/core. It takes the columns of items from
  * store/columns, and the rules from store/core. test/store/contract.ts tests each promise; `openMirror` of cli/mirror.ts chooses it.
@@ -60,13 +60,13 @@ export interface Lease {
   job: Job
   /** Why the store cannot keep this collection's rows: it has them by another key, or a table's name is taken. */
   refusal: JobError | null
-  /** How the job's last complete full walk ended; null: there is none. */
-  lastWalk: Pick<WalkOutcome, 'coverage'> | null
+  /** Of the job's last complete full walk; null: there is none, or it had nothing to count by. */
+  lastCoverage: Coverage | null
   /** What the last refresh saved, or the first complete full walk; null before that. */
   refresh: RefreshState | null
   /** Rows that the job has ever added. */
   rowsAdded: number
-  /** The time of the last page that a walk of the job wrote; 0: none did. Epoch milliseconds. */
+  /** The time of the last page that a walk of the job wrote; 0: none did. */
   lastPageAt: number
   /** What the job's row says as long as no other process has taken the job. */
   epoch?: number
@@ -87,29 +87,23 @@ export type Acquired =
   | { lease: Lease; heldBy?: never; work?: never }
   | { lease?: never; heldBy: string; work: OwnerWork | null }
 
-/** What refreshes of all lists with one budget pay. */
+/** What refreshes of all lists with one budget pay. `version` grows by 1 with each change. */
 export interface StoredShare extends Share {
   budgetKey: string
-  /** Grows by 1 with each change. */
   version: number
-}
-
-/** An unfinished walk of a job, as an earlier run left it. */
-export interface OpenWalk {
-  id: number
-  origin: 'sync' | 'backfill'
-  kind: 'full' | 'partial'
-  path: string
-  /** As `filtersText` writes them. */
-  filters: string
-  firstPage: number
-  rules: KeptRules
-  /** Epoch milliseconds. */
-  updatedAt: number
 }
 
 /** How a walk reads its list, and the version of the code that began it. */
 export type KeptRules = WalkRules & { version: number }
+
+/** An unfinished walk of a job, as an earlier run left it. `filters`: as `filtersText` writes them. */
+export interface OpenWalk extends Pick<WalkPlan, 'origin' | 'kind' | 'firstPage'> {
+  id: number
+  path: string
+  filters: string
+  rules: KeptRules
+  updatedAt: number
+}
 
 export interface BeginRun {
   trigger: Trigger
@@ -128,13 +122,12 @@ export interface BeginRun {
 
 export interface Walk {
   id: number
-  kind: 'full' | 'partial'
-  firstPage: number
+  kind: WalkPlan['kind']
   rules: KeptRules
-  checkpoint: Checkpoint
+  /** For people; what it goes on from is the page ledger. `nextPage`: in list order; null: the pass has reached the end of the list. */
+  checkpoint: { pass: number; nextPage: number | null }
   /** It continues an earlier run's walk, which has read a page. */
   resumed: boolean
-  /** Epoch milliseconds. */
   startedAt: number
   /** `rowsAdded` of the lease when it began. */
   rowsAddedBefore: number
@@ -154,7 +147,7 @@ export interface LedgerEntry extends Answer {
   why: Why
   /** The first answer after the walk went on in another process. */
   resumed: boolean
-  /** When it was written, epoch milliseconds. */
+  /** When it was written. */
   at: number
 }
 
@@ -169,13 +162,10 @@ export interface Upsert {
   fields?: readonly (readonly string[])[]
 }
 
-/** A page that failed, and is asked for again. Times are epoch milliseconds. */
+/** A page that is asked for again: when it failed first, how it failed last, and when it is asked for next. */
 export interface PageRetry {
-  /** When it failed first. */
   since: number
-  /** When it is asked for next. */
   until: number
-  /** How it failed last. */
   error: string
 }
 
@@ -183,25 +173,24 @@ export interface PageRetry {
 export interface PageCommit {
   changes: PageChanges
   run: Run
-  /** The time of what it writes, epoch milliseconds. Not before that of any earlier page of the job; a refresh's is after it. */
+  /** The time of what it writes. Not before that of any earlier page of the job; a refresh's is after it. */
   at: number
   /** The line in the page ledger, and the next page in list order; null: a refresh read it, and each open full walk counts its items as seen. */
   answer: { walk: Walk; entry: LedgerEntry; newToWalk: number; nextPage: number | null } | null
 }
 
-/** What a page changes in the tables of its job. */
+/** What a page changes in the tables of its job. `items`: duplicates included. */
 export interface PageChanges {
   page: number
-  /** Items of the page, duplicates included. */
   items: number
   keys: readonly Key[]
   upserts: readonly Upsert[]
   rejects: readonly { id: string; reason: string; text: string }[]
 }
 
+/** `rowsAdded`: as of `Lease`, with this page. */
 export interface CommitResult {
   newRejects: number
-  /** As of `Lease`, with this page. */
   rowsAdded: number
   notices: Notice[]
 }

@@ -103,13 +103,6 @@ export interface BudgetStore {
   compareAndSet(budgetKey: string, version: string, next: () => StoredBudget): Promise<string | null>
 }
 
-/** How far a walk has come, for people; what it goes on from is the page ledger. */
-export interface Checkpoint {
-  pass: number
-  /** The next page in list order; null: the pass has reached the end of the list. */
-  nextPage: number | null
-}
-
 export type Coverage = 'steady' | 'repaired' | 'drifted'
 
 /** The result of a complete walk. */

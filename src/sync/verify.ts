@@ -1,36 +1,31 @@
-import { InterruptedError, JobError, type KnownError } from '../errors.ts'
+import { InterruptedError, type KnownError } from '../errors.ts'
 import { parseExact } from '../json/exact.ts'
 import { differingPaths, sameJson } from '../json/value.ts'
 import { jobName } from '../text.ts'
+import { WalkReading } from './coverage/read-list.ts'
 import { identifyItems, type ListedItem, type StoredItem } from './items.ts'
 import type { JobOptions } from './job.ts'
 import { whyUntrusted } from './removals.ts'
-import { type BusyEvent, runError, withLease } from './run.ts'
+import { runError, withLease } from './run.ts'
 import type { Lease, Store } from './store.ts'
-import type { Coverage, Job, Observe, PageSource } from './types.ts'
-import {
-  incompleteError,
-  type ReadPage,
-  readWalk,
-  type StartedWalk,
-  type WalkEvent,
-  WalkReading,
-} from './walk.ts'
+import type { Coverage, Job, PageSource } from './types.ts'
+import { incompleteError, type ReadPage, readWalk } from './walk.ts'
 
 // Compares a whole list with the mirror, and writes no rows. A list may move while it is read, so a difference is what two looks agree on: a page
 // on which something is missing or different is asked for once more at once, and the whole list if it does not show rows of the mirror.
 
+const KINDS = ['missing', 'extra', 'different'] as const
+
 /** A difference between a list and the mirror. */
 export interface Difference {
   /** `missing`: only in the list; `extra`: only in the mirror; `different`: another value. */
-  kind: 'missing' | 'extra' | 'different'
+  kind: (typeof KINDS)[number]
   /** A JSON list if the key has several fields; null for an item without a usable key. */
   key: string | null
   /** The page that listed it; null: none did. */
   page: number | null
   /** The first dotted paths that differ. */
   paths: readonly string[]
-  hasMorePaths: boolean
   /** Why the item has no usable key. */
   reject: string | null
 }
@@ -49,20 +44,20 @@ export interface Differences {
   isExtraKnown: boolean
 }
 
-/** What happens while a list is compared. */
-export type VerifyEvent =
-  | WalkEvent
-  | BusyEvent
-  | { kind: 'start'; walk: StartedWalk }
-  | { kind: 'verified'; result: VerifyResult }
-
 export interface VerifyOptions
   extends Pick<
     JobOptions,
-    'job' | 'source' | 'maxPasses' | 'waitForOwner' | 'now' | 'sleep' | 'yieldToEventLoop' | 'signal'
+    | 'job'
+    | 'source'
+    | 'maxPasses'
+    | 'waitForOwner'
+    | 'now'
+    | 'sleep'
+    | 'yieldToEventLoop'
+    | 'observe'
+    | 'signal'
   > {
   store: Pick<Store, 'acquire' | 'release' | 'noteRetry' | 'lookup' | 'liveKeys'>
-  observe: Observe<VerifyEvent>
 }
 
 /** `differences` is null if the list could not be read or compared; `error` says why. */
@@ -77,37 +72,26 @@ export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
   const { job, observe, signal } = options
   const result: VerifyResult = { job, differences: null, error: null }
   try {
-    result.differences = await withLease({ ...options, isVerify: true }, async (lease, source, heard) => {
+    result.differences = await withLease({ ...options, isVerify: true }, (lease, source, heard) => {
       if (lease.refusal) throw lease.refusal
       return new Comparison({ ...options, observe: heard }, lease, source).compare()
     })
-  } catch (error) {
-    result.error = withoutSync(job, runError(error, signal))
+  } catch (cause) {
+    const error = runError(cause, signal)
+    result.error =
+      error instanceof InterruptedError ? new InterruptedError('stopped; nothing was written') : error
   }
   observe({ kind: 'verified', result })
   return result
-}
-
-/** Rewords errors whose message says that something was written. */
-function withoutSync(job: Job, error: KnownError): KnownError {
-  if (error instanceof InterruptedError)
-    return new InterruptedError('stopped; nothing was written, and the next verify starts again')
-  if (error.code !== 'INCOMPLETE') return error
-  return new JobError(
-    'INCOMPLETE',
-    `${jobName(job)}: in every pass, the list ended before its own total, so the mirror cannot be ` +
-      'compared with it; a sync says what to do about it',
-  )
 }
 
 /** How many differences of each kind are listed, and how many paths of each; all are counted. */
 const LISTED = 20
 const MOST_PATHS = 10
 
-/** The first look at a difference. */
+/** The first look at a difference, and the item as it was sent. */
 interface Suspect {
   difference: Difference
-  /** The item as it was sent. */
   text: string
 }
 
@@ -141,8 +125,7 @@ class Comparison {
       this.#moved += before - extra.size
       isExtraKnown = second.isTrusted
       if (isExtraKnown)
-        for (const key of extra)
-          this.#report({ kind: 'extra', key, page: null, paths: [], hasMorePaths: false, reject: null })
+        for (const key of extra) this.#report({ kind: 'extra', key, page: null, paths: [], reject: null })
     }
     return {
       items: first.reading.items,
@@ -155,19 +138,19 @@ class Comparison {
   }
 
   /** Reads the whole list; between two pages it looks again at what seemed to differ. */
-  async #readWhole(hear: (answer: ReadPage, stored: readonly StoredItem[]) => void): Promise<{
-    coverage: Coverage | null
-    reading: WalkReading
-    isTrusted: boolean
-  }> {
+  async #readWhole(hear: (answer: ReadPage, stored: readonly StoredItem[]) => void) {
     const { job, store, maxPasses, observe } = this.#options
     const { total } = job.collection
-    const lastCoverage = this.#lease.lastWalk?.coverage ?? null
-    const rules = { kind: 'full', firstPage: 1, total, maxPasses, lastCoverage } as const
-    const reading = new WalkReading(rules, jobName(job))
+    const { lastCoverage } = this.#lease
+    const reading = new WalkReading(
+      { kind: 'full', firstPage: 1, total, maxPasses, lastCoverage },
+      jobName(job),
+    )
     let newRejects = 0
-    const checkpoint = { pass: 1, nextPage: 1 }
-    observe({ kind: 'start', walk: { id: 0, checkpoint, resumed: false, rowsSeen: 0 } })
+    observe({
+      kind: 'start',
+      walk: { id: 0, checkpoint: { pass: 1, nextPage: 1 }, resumed: false, rowsSeen: 0 },
+    })
     const result = await readWalk({
       ...this.#options,
       source: this.#source,
@@ -189,7 +172,7 @@ class Comparison {
 
   /** What differs of the items that come for the first time. First met behind the reader: it was added or moved there after the reader had passed. */
   #suspect({ page, items, newToWalk, entry }: ReadPage, stored: readonly StoredItem[]): void {
-    const suspects = this.#suspects.get(page.number) ?? new Map<string, Suspect>()
+    const suspects = new Map<string, Suspect>()
     const isForward = entry.why === 'forward' || entry.why === 'rejoin'
     for (const [index, item] of items.entries()) {
       const difference = newToWalk.has(item.id) ? this.#compare(item, stored[index], page.number) : null
@@ -219,19 +202,13 @@ class Comparison {
   }
 
   /** Compares an item with the mirror; null: no difference. */
-  #compare(
-    { id, item, ...listed }: ListedItem,
-    stored: StoredItem | undefined,
-    page: number,
-  ): Difference | null {
+  #compare(listed: ListedItem, stored: StoredItem | undefined, page: number): Difference | null {
     const reject = 'reject' in listed ? listed.reject : null
-    const difference = { key: reject === null ? id : null, page, paths: [], hasMorePaths: false, reject }
+    const difference = { key: reject === null ? listed.id : null, page, paths: [], reject }
     if (!stored || stored.state === 'absent') return { ...difference, kind: 'missing' }
     if (stored.state === 'same') return null
-    const paths = differingPaths(parseExact(stored.text), item.value, this.#ignore, MOST_PATHS + 1)
-    if (paths.length === 0) return null
-    const hasMorePaths = paths.length > MOST_PATHS
-    return { ...difference, kind: 'different', paths: paths.slice(0, MOST_PATHS), hasMorePaths }
+    const paths = differingPaths(parseExact(stored.text), listed.item.value, this.#ignore, MOST_PATHS)
+    return paths.length === 0 ? null : { ...difference, kind: 'different', paths }
   }
 
   /** The live rows that a reading did not meet. */
@@ -253,5 +230,3 @@ class Comparison {
     if (this.#counts[difference.kind]++ < LISTED) this.#listed.push(difference)
   }
 }
-
-const KINDS: Difference['kind'][] = ['missing', 'extra', 'different']

@@ -1,76 +1,9 @@
 import { JobError } from '../errors.ts'
 import { jobName } from '../text.ts'
-import { type Answer, type Question, type Steps, WalkFacts, type WalkRules } from './coverage/question.ts'
-import { type Reading, readList } from './coverage/read-list.ts'
-import { identifyItems, isRejectId, type ListedItem } from './items.ts'
+import type { Reading, WalkReading } from './coverage/read-list.ts'
+import { identifyItems, type ListedItem } from './items.ts'
 import type { LedgerEntry, Walk } from './store.ts'
 import type { Job, Notice, Observe, Page, PageSource, RequestEvent } from './types.ts'
-
-/** A walk's reading of its list, as far as it has come. It lives in memory alone: the page ledger has all that it was told. */
-export class WalkReading {
-  /** What it asks for next; null: the list is read. */
-  question: Question | null = null
-  /** What came of it; null while it reads. */
-  result: Reading | null = null
-  /** Why the last answer began a further pass; null: it did not. */
-  again: string | null = null
-  answers = 0
-  /** Distinct items with a usable key. */
-  keyed = 0
-  /** When a page that was asked for again first began with an item that is new to its pass, epoch milliseconds; null: none did. */
-  beganAnewAt: number | null = null
-  #facts = new WalkFacts()
-  #steps: Steps<Reading>
-  #wasResumed = false
-
-  /** @param name The list, in errors. */
-  constructor(rules: WalkRules, name: string) {
-    this.#steps = readList(rules, this.#facts, name, (why) => {
-      this.again = why
-    })
-    this.#note(this.#steps.next())
-  }
-
-  /** Distinct items. */
-  get items(): number {
-    return this.#facts.places.size
-  }
-
-  get passes(): number {
-    return this.#facts.pass
-  }
-
-  has(id: string): boolean {
-    return this.#facts.places.has(id)
-  }
-
-  /** Takes the answer to its question, that was read at this time; returns its line of the page ledger. Throws BAD_RESPONSE if the list does not end. */
-  take(answer: Answer, at: number): LedgerEntry {
-    if (!this.question) throw new Error('a walk that asks for no page takes no answer')
-    const { pass, why } = this.question
-    const [first] = answer.ids
-    const beginsAnew = why !== 'forward' && first !== undefined && this.#facts.places.of(first) === undefined
-    if (beginsAnew) this.beganAnewAt ??= at
-    this.keyed += answer.ids.filter((id) => !this.has(id) && !isRejectId(id)).length
-    const resumed = this.#wasResumed
-    this.#wasResumed = false
-    this.again = null
-    this.#note(this.#steps.next(answer))
-    return { ...answer, ordinal: ++this.answers, pass, why, resumed, at }
-  }
-
-  /** Tells that another process goes on from here. To say so twice before an answer changes nothing. */
-  resume(): void {
-    if (!this.question || this.#wasResumed) return
-    this.#wasResumed = true
-    this.#note(this.#steps.next('resumed'))
-  }
-
-  #note(step: IteratorResult<Question, Reading>): void {
-    this.question = step.done ? null : step.value
-    if (step.done) this.result = step.value
-  }
-}
 
 export type WalkEvent =
   | RequestEvent
@@ -87,18 +20,13 @@ export interface ReadOptions {
   source: PageSource
   /** Takes each answer, in order: a sync writes it, a verification compares it. */
   write: (answer: ReadPage) => Promise<PageResult>
-  betweenPages?: BetweenPages
+  /** Work that may run between two pages, while no request is under way. */
+  betweenPages: { isDue(): boolean; run(): Promise<void> }
   /** The time that an answer is written with, epoch milliseconds. */
   now: () => number
   observe: Observe<WalkEvent>
   yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
-}
-
-/** Work that may run between two pages, while no request is under way: a refresh. */
-export interface BetweenPages {
-  isDue(): boolean
-  run(): Promise<void>
 }
 
 /** An answer, with what the walk makes of it. */
@@ -135,11 +63,14 @@ export async function readWalk(options: ReadOptions): Promise<Reading> {
       const page = await (pending ?? fetch(reading.question.page))
       pending = null
       const items = identifyItems(job, page)
-      const newToWalk = new Set(items.flatMap(({ id }) => (reading.has(id) ? [] : [id])))
-      const entry = reading.take(answerOf(page, items), now())
+      const ids = items.map(({ id }) => id)
+      const newToWalk = new Set(ids.filter((id) => !reading.has(id)))
+      const { number, total, next, lastPage } = page
+      const answer = { page: number, ids, items: page.items.length, total, next, lastPage }
+      const entry = reading.take(answer, now())
       // It is another one now.
       const { question } = reading
-      const givesWay = betweenPages?.isDue() === true
+      const givesWay = betweenPages.isDue()
       if (question && !givesWay) {
         pending = fetch(question.page)
         // Its failure is thrown by the next turn; it is no unhandled rejection meanwhile.
@@ -148,7 +79,7 @@ export async function readWalk(options: ReadOptions): Promise<Reading> {
       }
       const result = await write({ page, items, newToWalk, entry, nextPage: question?.next ?? null })
       observe({ kind: 'page', page, result, itemsInWalk: reading.items })
-      if (reading.again) observe({ kind: 'pass', why: reading.again, pass: reading.passes })
+      if (reading.again) observe({ kind: 'pass', why: reading.again, pass: reading.pass })
       if (givesWay) await betweenPages.run()
     }
   } finally {
@@ -160,10 +91,6 @@ export async function readWalk(options: ReadOptions): Promise<Reading> {
   return reading.result
 }
 
-function answerOf({ number, next, total, lastPage, ...page }: Page, items: readonly ListedItem[]) {
-  return { page: number, ids: items.map(({ id }) => id), items: page.items.length, total, next, lastPage }
-}
-
 /** The error of a list that ends too early in every pass. */
 export function incompleteError(job: Job, { why, isShort }: Pick<Reading, 'why' | 'isShort'>): JobError {
   // `total: ignore` does not help if its own pages say that there are more.
@@ -172,8 +99,7 @@ export function incompleteError(job: Job, { why, isShort }: Pick<Reading, 'why' 
     : `if the API counts items that it does not list, set ${totalKey(job)}: ignore`
   return new JobError(
     'INCOMPLETE',
-    `${jobName(job)}: in every pass, the list ended before its own total: ${why}. ` +
-      `What came is in the mirror and nothing was removed; ${advice}`,
+    `${jobName(job)}: in every pass, the list ended before its own total: ${why}. Nothing was removed; ${advice}`,
   )
 }
 

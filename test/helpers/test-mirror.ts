@@ -157,7 +157,7 @@ export function leaseOf(job: Job): Lease {
   return {
     job,
     refusal: null,
-    lastWalk: null,
+    lastCoverage: null,
     refresh: null,
     rowsAdded: 0,
     lastPageAt: 0,
@@ -169,7 +169,7 @@ export async function beginTestWalk({ store, clock }: TestMirror, job: Job): Pro
   const filters = filtersText(job.collection.filters)
   const { runId, walk } = await store.beginRun(lease, { ...BEGIN, filters })
   const run = { id: runId, traffic: NO_TRAFFIC }
-  const writer = new PageWriter({ store, lease, run, walk, replaces: [] })
+  const writer = new PageWriter({ store, lease, run, walk })
   const times = createPageTimes(lease, clock.now)
   const seen = new Set<string>()
   let [number, ordinal] = [1, 0]

@@ -69,11 +69,9 @@ export function differenceLines({ job, differences, error }: VerifyResult): stri
   ]
 }
 
-function differenceText({ key, page, paths, hasMorePaths, reject }: Difference): string {
+function differenceText({ key, page, paths, reject }: Difference): string {
   if (key === null) return `(on page ${page}, without a usable key: ${printable(reject ?? '')})`
-  return [word(key, 1000), ...paths.map((path) => word(path, 200)), ...(hasMorePaths ? ['...'] : [])].join(
-    ' ',
-  )
+  return [word(key, 1000), ...paths.map((path) => word(path, 200))].join(' ')
 }
 
 /** One word: quoted as JSON if the text has spaces or quotes. */

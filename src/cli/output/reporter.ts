@@ -4,7 +4,7 @@ import type { JobEvent, JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { ownerName, workText } from '../../sync/run.ts'
 import type { Job, Notice, Observe } from '../../sync/types.ts'
-import type { VerifyEvent, VerifyResult } from '../../sync/verify.ts'
+import type { VerifyResult } from '../../sync/verify.ts'
 import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Log } from './log.ts'
@@ -13,7 +13,7 @@ import type { Log } from './log.ts'
 
 export interface Reporter {
   /** Gets what happens while a job is synced or verified. */
-  observe(job: Job): Observe<JobEvent | VerifyEvent>
+  observe(job: Job): Observe<JobEvent>
   close(): void
 }
 
@@ -61,7 +61,7 @@ export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOpt
     return false
   }
 
-  function observe(job: Job): Observe<JobEvent | VerifyEvent> {
+  function observe(job: Job): Observe<JobEvent> {
     const log = logger.child({ organization: job.organization.name, collection: job.collection.name })
     const observedAt = now()
     const list: Progress = {

@@ -35,7 +35,7 @@ export function acquiring(
 
 const LEASE = `
   SELECT
-    job.refresh, job.rows_added AS "rowsAdded", job.refreshed_at AS "refreshedAt", complete.id AS "completeId", complete.coverage,
+    job.refresh, job.rows_added AS "rowsAdded", job.refreshed_at AS "refreshedAt", complete.coverage,
     (SELECT max(updated_at) FROM sync_walks WHERE ${OF_OUTER_JOB}) AS "lastPageAt"
   FROM sync_jobs AS job
   ${joinLast('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
@@ -49,7 +49,6 @@ function* leaseOf(dialect: Dialect, job: Job): Rule<Omit<Lease, 'epoch'>> {
     Record<'refreshedAt' | 'lastPageAt', StoredTime | null> &
       Record<'rowsAdded', number> & {
         refresh: string | null
-        completeId: number | null
         coverage: Coverage | null
       }
   >(LEASE, namesOf(job))
@@ -57,7 +56,7 @@ function* leaseOf(dialect: Dialect, job: Job): Rule<Omit<Lease, 'epoch'>> {
   return {
     job,
     refusal,
-    lastWalk: row.completeId === null ? null : { coverage: row.coverage },
+    lastCoverage: row.coverage,
     refresh: row.refresh === null ? null : (JSON.parse(row.refresh) as RefreshState),
     rowsAdded: row.rowsAdded,
     // Refreshes tell pages apart by their times.

@@ -66,7 +66,7 @@ export function* beginWalk(
   if (!row) throw new Error('the database returned no id for a new walk')
   const checkpoint = { pass: 1, nextPage: firstPage }
   const fresh = { resumed: false, rowsSeen: 0, newRejects: 0, untrusted: null, startedAt: Date.parse(at) }
-  return { ...row, kind, firstPage, rules, checkpoint, ...fresh }
+  return { ...row, kind, rules, checkpoint, ...fresh }
 }
 
 /**
@@ -91,7 +91,7 @@ export function* resumeWalk(job: Job, walkId: number, rules: KeptRules, at: stri
         rows_added_before = CASE WHEN pages > 0 THEN rows_added_before ELSE ${ROWS_ADDED} END
       WHERE id = :walkId
       RETURNING
-        id, kind, first_page AS "firstPage", next_page AS "nextPage", passes, pages, rows_seen AS "rowsSeen",
+        id, kind, next_page AS "nextPage", passes, pages, rows_seen AS "rowsSeen",
         new_rejects AS "newRejects", untrusted, rules, started_at AS "startedAt", rows_added_before AS "rowsAddedBefore"
     `,
     { ...namesOf(job), walkId, at, rules: JSON.stringify(rules) },

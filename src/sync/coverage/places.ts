@@ -1,20 +1,9 @@
-/** Where a page in list order ended: its last item. */
-export interface Frontier {
-  page: number
-  /** The item's place. */
-  at: number
-  /** Its index in the list, from 0 on. */
-  index: number
-  /** The total that the page named. */
-  total: number | null
-}
-
-/** The last item of a page that was read before, and how far behind it the walk has read. */
+/** The last item of a page that was read up to some place. */
 export interface Located {
   /** Its position on the page, and its place. */
   at: number
   place: number
-  /** How many items follow it, up to the frontier. */
+  /** How many items follow it, up to that place. */
   gap: number
 }
 
@@ -26,27 +15,23 @@ const NOWHERE = -1
  * order; an item found later stands half a place behind its left neighbour. Items of earlier passes keep lower numbers.
  */
 export class Places {
-  /** The place that the next item read in list order gets. */
+  /** The place that the next item read in list order gets, and the first such place of this pass. */
   next = 1
+  first = 1
   /** Distinct items of this pass. */
   distinct = 0
   #places = new Map<string, number>()
   /** Where the list has more items than were read in order (found later), or fewer (met again elsewhere). */
   #corrections: { at: number; by: number }[] = []
-  #before = 0
 
   /** Distinct items of the walk. */
   get size(): number {
     return this.#places.size
   }
 
-  /** The place of the first item that this pass read in list order. */
-  get first(): number {
-    return this.#before + 1
-  }
-
   beginPass(): void {
-    this.#before = this.next++
+    // A gap, so that nothing of this pass is a neighbour of an item of the one before.
+    this.first = ++this.next
     this.#corrections = []
     this.distinct = 0
   }
@@ -59,7 +44,11 @@ export class Places {
   /** The item's place in this pass; undefined: none. */
   of(id: string | undefined): number | undefined {
     const place = id === undefined ? undefined : this.#places.get(id)
-    return place === undefined || place < this.#before ? undefined : place
+    return place === undefined || place < this.first - 1 ? undefined : place
+  }
+
+  isUpTo(id: string, last: number): boolean {
+    return (this.of(id) ?? Number.POSITIVE_INFINITY) <= last
   }
 
   /** Notes that the walk has seen these items, wherever they belong. */
@@ -102,25 +91,21 @@ export class Places {
     this.#places.set(id, place)
   }
 
-  isUpTo(id: string, { at }: Frontier): boolean {
-    return (this.of(id) ?? Number.POSITIVE_INFINITY) <= at
-  }
-
-  /** Looks for the last item of a page that was read up to the frontier; null: there is none. */
-  locate(ids: readonly string[], frontier: Frontier): Located | null {
-    const read = [...ids.keys()].filter((at) => this.isUpTo(ids[at] ?? '', frontier))
+  /** Looks for the last item of a page that was read up to this place; null: there is none. */
+  locate(ids: readonly string[], last: number): Located | null {
+    const read = [...ids.keys()].filter((at) => this.isUpTo(ids[at] ?? '', last))
     // An item that was moved is not where it was read: rather one whose neighbour is still beside it.
-    const isBeside = (at: number) => areNeighbours(this.of(ids[at - 1]), this.of(ids[at]))
-    const at = read.findLast(isBeside) ?? read.at(-1)
+    const at = read.findLast((one) => this.areNeighbours(ids[one - 1], ids[one])) ?? read.at(-1)
     const place = at === undefined ? undefined : this.of(ids[at])
     if (at === undefined || place === undefined) return null
-    let gap = Math.floor(frontier.at) - Math.floor(place)
-    for (const one of this.#corrections) if (one.at > place && one.at <= frontier.at) gap += one.by
+    let gap = Math.floor(last) - Math.floor(place)
+    for (const one of this.#corrections) if (one.at > place && one.at <= last) gap += one.by
     return { at, place, gap }
   }
-}
 
-/** Whether two items were read one behind the other. Items found later are neighbours of whatever they were found with. */
-export function areNeighbours(left: number | undefined, right: number | undefined): boolean {
-  return Number.isInteger(left) && Number(left) + 1 === right
+  /** Whether two items were read one behind the other. Items found later are neighbours of whatever they were found with. */
+  areNeighbours(left: string | undefined, right: string | undefined): boolean {
+    const [one, other] = [this.of(left), this.of(right)]
+    return one !== undefined && Number.isInteger(one) && one + 1 === other
+  }
 }

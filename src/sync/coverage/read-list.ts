@@ -1,13 +1,98 @@
+import { JobError } from '../../errors.ts'
 import { counted, grouped } from '../../text.ts'
+import { isRejectId } from '../items.ts'
+import type { LedgerEntry } from '../store.ts'
 import type { Coverage } from '../types.ts'
-import type { Steps, WalkFacts, WalkRules } from './question.ts'
-import { PassReading } from './read-pass.ts'
+import {
+  type Answer,
+  PassReading,
+  type Question,
+  type Steps,
+  WalkFacts,
+  type WalkRules,
+} from './read-pass.ts'
 
 /**
  * Changes with each change of what a walk asks for: a walk that another version of this code began cannot be played through it again, and
  * begins anew.
  */
-export const READING_VERSION = 4
+export const READING_VERSION = 5
+
+/** So many pages in a row without a new item, and as many as the list has, are a circle. */
+const CIRCLE_PAGES = 1000
+
+/** A walk's reading of its list, as far as it has come. It lives in memory alone: the page ledger has all that it was told. */
+export class WalkReading extends WalkFacts {
+  /** What it asks for next; null: the list is read. */
+  question: Question | null = null
+  /** What came of it; null while it reads. */
+  result: Reading | null = null
+  answers = 0
+  /** Distinct items with a usable key. */
+  keyed = 0
+  /** Of a list that grew in front: when a page that was asked for again first began with a new item, epoch milliseconds. Null: any other. */
+  grewAt: number | null = null
+  #beganAnewAt: number | null = null
+  #name: string
+  #steps: Steps<Reading>
+  #wasResumed = false
+  #pagesWithoutNews = 0
+
+  /** @param name The list, in errors. */
+  constructor(rules: WalkRules, name: string) {
+    super()
+    this.#name = name
+    this.#steps = readList(rules, this)
+    this.#follow(this.#steps.next())
+  }
+
+  /** Distinct items. */
+  get items(): number {
+    return this.places.size
+  }
+
+  has(id: string): boolean {
+    return this.places.has(id)
+  }
+
+  /** Takes the answer to its question, that was read at this time; returns its line of the page ledger. Throws BAD_RESPONSE if the list does not end. */
+  take(answer: Answer, at: number): LedgerEntry {
+    if (!this.question) throw new Error('a walk that asks for no page takes no answer')
+    const { pass, why } = this.question
+    if (why === 'forward') this.#assertNoCircle(answer)
+    const [first] = answer.ids
+    if (why !== 'forward' && first !== undefined && this.places.of(first) === undefined) {
+      this.#beganAnewAt ??= at
+      if (why === 'front') this.grewAt = this.#beganAnewAt
+    }
+    this.keyed += answer.ids.filter((id) => !this.has(id) && !isRejectId(id)).length
+    const resumed = this.#wasResumed
+    this.#wasResumed = false
+    this.again = null
+    this.#follow(this.#steps.next(answer))
+    return { ...answer, ordinal: ++this.answers, pass, why, resumed, at }
+  }
+
+  /** Tells that another process goes on from here. To say so twice before an answer changes nothing. */
+  resume(): void {
+    if (!this.question || this.#wasResumed) return
+    this.#wasResumed = true
+    this.#follow(this.#steps.next('resumed'))
+  }
+
+  #follow(step: IteratorResult<Question, Reading>): void {
+    this.question = step.done ? null : step.value
+    if (step.done) this.result = step.value
+  }
+
+  #assertNoCircle({ ids, next, lastPage }: Answer): void {
+    const hasNews = ids.some((id) => this.places.of(id) === undefined)
+    this.#pagesWithoutNews = hasNews || next === null ? 0 : this.#pagesWithoutNews + 1
+    if (this.#pagesWithoutNews < Math.max(CIRCLE_PAGES, lastPage ?? 0)) return
+    const circle = `the last ${counted(this.#pagesWithoutNews, 'page')} brought nothing new`
+    throw new JobError('BAD_RESPONSE', `${this.#name}: the list does not end: ${circle}`)
+  }
+}
 
 /** A list that was read to its end. */
 export interface Reading {
@@ -26,45 +111,31 @@ export interface Reading {
   /** The first total and the last one; null: the list cannot be counted by its total. */
   totals: { first: number | null; last: number | null }
   lastPage: number
-  /** Items were found in front of what was read. */
-  grewInFront: boolean
 }
 
-/**
- * Reads a list, in as many passes as its coverage needs. Throws BAD_RESPONSE if it does not end.
- * @param name The list, in errors.
- * @param onPass Hears why the list is read once more.
- */
-export function* readList(
-  rules: WalkRules,
-  walk: WalkFacts,
-  name: string,
-  onPass: (why: string) => void,
-): Steps<Reading> {
-  let grewInFront = false
+/** Reads a list, in as many passes as its coverage needs. */
+function* readList(rules: WalkRules, walk: WalkFacts): Steps<Reading> {
+  const hasMoved = rules.lastCoverage === 'drifted' || rules.lastCoverage === 'repaired'
   for (;;) {
     walk.pass++
-    const hasMoved = rules.lastCoverage === 'drifted' || rules.lastCoverage === 'repaired'
     const pass = new PassReading(walk, rules, hasMoved || walk.moved || walk.totalChanged)
-    yield* pass.read(name)
+    yield* pass.read()
     walk.moved ||= pass.moved
-    grewInFront ||= pass.foundInFront > 0
-    const { answers, distinct, isShort } = pass
-    const { places, counted: hasTotals, repeatedAcrossPages, lastPage } = walk
-    const verdict = judgePass(pass, { ...walk, seen: places.size }, rules)
+    const verdict = judgePass(pass, { ...walk, seen: walk.places.size }, rules)
     if (verdict.kind === 'again') {
-      onPass(verdict.why)
+      walk.again = verdict.why
       continue
     }
+    const { answers, distinct, isShort } = pass
+    const { repeatedAcrossPages, lastPage } = walk
     return {
       ...verdict,
       distinct,
       cameAtOnce: walk.pass === 1 && answers === 1 && !isShort,
       isShort,
       repeatedAcrossPages,
-      totals: hasTotals ? { first: walk.firstTotal, last: walk.lastTotal } : { first: null, last: null },
+      totals: walk.counted ? { first: walk.firstTotal, last: walk.lastTotal } : { first: null, last: null },
       lastPage,
-      grewInFront,
     }
   }
 }
@@ -78,8 +149,8 @@ export type PassEnd = Pick<
 /** What all passes have come to. `seen`: distinct items. */
 export type WalkEnd = Pick<WalkFacts, 'pass' | 'counted' | 'moved' | 'totalChanged'> & { seen: number }
 
+/** `why`: what does not add up. */
 export type Verdict =
-  /** `why`: what does not add up; of `drifted` alone. */
   | { kind: 'complete'; coverage: Coverage | null; why: string | null }
   | { kind: 'again'; why: string }
   | { kind: 'incomplete'; coverage: null; why: string }
@@ -95,7 +166,7 @@ export function judgePass(end: PassEnd, walk: WalkEnd, rules: WalkRules): Verdic
   const still = complete(walk.pass === 1 ? 'steady' : 'repaired')
   // A single answer cannot have moved; the total counts its duplicates, too.
   if (!end.isShort && end.answers === 1 && distinct + repeated >= (total ?? 0)) return still
-  if (!isShort && (!walk.counted || rules.total === 'ignore')) return complete(null)
+  if (!isShort && !walk.counted) return complete(null)
   if (!isShort && !end.moved && distinct === total) return still
   const isWhole = !isShort && walk.pass > 1 && !walk.totalChanged && walk.seen === total
   if (isWhole || (end.moved && end.isSettled && !end.isShort && end.answers > 1)) return complete('repaired')

@@ -1,6 +1,6 @@
-import type { Answer } from '../../../src/sync/coverage/question.ts'
+import { WalkReading } from '../../../src/sync/coverage/read-list.ts'
+import type { Answer } from '../../../src/sync/coverage/read-pass.ts'
 import type { Coverage } from '../../../src/sync/types.ts'
-import { WalkReading } from '../../../src/sync/walk.ts'
 import type { ServedPage } from './moving-list.ts'
 
 /** What a walk reads: the pages of a list, and events meanwhile. */
@@ -50,7 +50,7 @@ export function walkList(walked: Walked): WalkResult {
     walk.take(answer, 0)
     if (!walk.result) continue
     const { coverage } = walk.result
-    return { coverage, requests: request, passes: walk.passes, asked, has: (id) => walk.has(String(id)) }
+    return { coverage, requests: request, passes: walk.pass, asked, has: (id) => walk.has(String(id)) }
   }
 }
 
