@@ -1,7 +1,7 @@
 import { allowedPerMinute, announcedLimit } from '../api/rate/budget.ts'
 import type { Config } from '../config/config.ts'
 import { createStatus, type ListFacts, type MostAge, type Status } from '../report/status.ts'
-import { lastAttempt } from '../report/times.ts'
+import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
 import { type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
 import { jobKey } from '../text.ts'
@@ -45,7 +45,7 @@ export function mirrorStatus(
     lists: config ? configuredLists(config, jobs, gates, now) : jobs.map(withoutConfig),
     daemons: daemons.map(({ configuration, ...one }) => ({
       ...one,
-      outdated: config !== null && configuration !== config.fingerprint,
+      outdated: one.running && config !== null && configuration !== config.fingerprint,
     })),
   })
 }

@@ -7,7 +7,7 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { TokenFileError } from '../config/token-file.ts'
 import { JobError, TokenRefusedError, toKnownError } from '../errors.ts'
 import { createPings, type Pings } from '../ping/pings.ts'
-import { pingText } from '../report/status-text.ts'
+import { alarmText } from '../report/status-text.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { onHold, shellWord } from '../text.ts'
@@ -212,7 +212,7 @@ function pingsOf(config: Config, runtime: Runtime, logger: Logger): Pings {
     userAgent: USER_AGENT,
     async verdict() {
       const status = await readStatus(runtime, { database, config: configOfFile(config, runtime) })
-      return { isWell: status.check_exit_code === 0, text: pingText(status) }
+      return { isWell: status.check_exit_code === 0, text: alarmText(status) }
     },
     onEnd(kind, reason) {
       const fields = { ping: kind, host: address && new URL(address).host }

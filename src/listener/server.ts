@@ -7,7 +7,7 @@ import { KnownError, UsageError } from '../errors.ts'
 import { isLoopback } from '../loopback.ts'
 import type { Status } from '../report/status.ts'
 import { alarmText } from '../report/status-text.ts'
-import { isOutdated } from '../report/verdict.ts'
+
 import { type Counters, healthMetrics, metricsText } from './metrics.ts'
 import { CONTENT_SECURITY_POLICY, pageHtml } from './page.ts'
 
@@ -92,7 +92,7 @@ export async function openListener(address: { host: string; port: number }, now:
     const why = await alarm()
     // What it adds needs somebody, and is no alarm.
     const known = why === null ? await status() : null
-    return known && (known.unpublished !== null || known.daemon.processes.some(isOutdated))
+    return known && (known.unpublished !== null || known.daemon.processes.some((one) => one.outdated))
       ? context.text(`ok\n${known.verdict}\n`)
       : probe(context, why)
   })

@@ -1,5 +1,6 @@
 import type { StatusRow } from '../store/core/status.ts'
-import { grouped, printable, shellWord } from '../text.ts'
+import { printable, shellWord } from '../text.ts'
+import type { DaemonProcess, Status, StatusFacts } from './status.ts'
 import type { State } from './verdict.ts'
 
 /** What somebody has to do. */
@@ -11,168 +12,168 @@ export interface NextStep {
 }
 
 /** The same of a list, before it is known which others need it too. */
-export interface Step extends NextStep {
-  /** The command without `admin-mirror` and the lists that it is for. */
-  command: string | null
-  /** Which lists the command is to name: all of the organization, this list alone, or none, since they stand in it. */
-  of: 'organization' | 'list' | 'none'
+export interface Step {
+  say: string | null
+  /** The command without the lists that it is for. */
+  verb: 'sync' | 'resume' | 'backfill' | null
+  /** Whether it is for all lists of the organization, or for this one alone. */
+  of: 'organization' | 'list'
+  /** What is typed behind the lists. */
+  options: readonly string[]
 }
-
-const SYNC: Step = { say: null, command: 'sync', of: 'organization' }
 
 /** What is known of a list beside its row. */
 interface StepContext {
   /** Whether it is older than `--max-age` or `--fresh` allows. */
   isTooOld: boolean
-  isOverdue: boolean
   /** Where its token is; null if that is not known. */
   tokenPlace: string | null
   /** Whether a `start` runs, which tries again by itself. */
   isServed: boolean
-  /** To restart a `start` with an older configuration than the file: what it met says nothing of that; null: there is none. */
+  /** To restart a `start` with an older configuration than the file; null: there is none. */
   restart: string | null
 }
 
-/** What to do about a list; null if there is nothing to do, or a process works on it and nothing is wrong. */
-export function nextStep(row: StatusRow, state: State, now: number, context: StepContext): Step | null {
-  const { isTooOld, isOverdue, tokenPlace, isServed, restart } = context
-  if (state === 'not configured') return null
-  if (row.held_since !== null && restart !== null) return only(restart)
-  if (row.held_since !== null) {
+/** What to do about a list; nothing where its state is not named, unless it is too old. */
+const STEPS: Partial<Record<State, (row: StatusRow, context: StepContext) => Step>> = {
+  'write failed': afterFailure,
+  'token refused': (row, { tokenPlace, restart }) => {
+    // What that process met says nothing of the token that the file has now.
+    if (restart !== null) return stepTo(restart)
     const place = tokenPlace === null ? '' : ` (${printable(tokenPlace, 300)})`
-    const say = `give ${printable(row.organization, 80)} a new token${place}, or if the old one is valid again`
-    return { say, command: 'resume', of: 'organization' }
-  }
-  if (row.removals_held > 0)
-    return {
-      say: 'look whether these rows really left the list (verify compares it with the API), then',
-      command: 'sync --accept-removals',
-      of: 'list',
-    }
-  if (row.running && isOverdue)
-    return only('look at the log of the process that is reading the list: it has written nothing for an hour')
-  if (row.running) return row.failing_since === null ? null : TRIED_AGAIN
-  if (state === 'not read yet') return SYNC
-  // No run sends anything before the time that the server asked for.
-  if (row.error_code === 'RATE_LIMITED' && Date.parse(row.waiting_until ?? '') > now)
-    return {
-      say: `wait until ${row.waiting_until}, or forget the wait`,
-      command: 'resume',
-      of: 'organization',
-    }
-  if (row.failing_since !== null) return afterFailure(row, isServed)
-  if (state === 'unfinished') return goingOn(row)
-  return isTooOld || isOverdue ? SYNC : null
+    const who = printable(row.organization, 80)
+    return stepTo(`give ${who} a new token${place}, or if the old one is valid again`, 'resume')
+  },
+  'removals held back': () => ({
+    ...stepTo('look whether these rows really left the list (verify compares it with the API), then', 'sync'),
+    of: 'list',
+    options: ['--accept-removals'],
+  }),
+  failing: afterFailure,
+  'never read': () => SYNC,
+  overdue: ({ running }) =>
+    running
+      ? stepTo('look at the log of the process that is reading the list: it has written nothing for an hour')
+      : SYNC,
+  unfinished: goOn,
 }
 
-function only(say: string): Step {
-  return { say, command: null, of: 'none' }
+/** What to do about a list; null: nothing. */
+export function nextStep(row: StatusRow, state: State, context: StepContext): Step | null {
+  return STEPS[state]?.(row, context) ?? (context.isTooOld && !row.running ? SYNC : null)
 }
 
-const TRIED_AGAIN = only('wait: it is tried again by itself')
+function stepTo(say: string | null, verb: Step['verb'] = null): Step {
+  return { say, verb, of: 'organization', options: [] }
+}
 
-/** The run that first met the page, and so many that went on with its walk. */
-const STOPS = 2
+const SYNC = stepTo(null, 'sync')
+const WAIT = stepTo('wait: it is tried again by itself')
 
 /** Faults that pass: whoever reads by a schedule tries again. */
 const PASSING = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'RATE_LIMITED'])
 
-function afterFailure(row: StatusRow, isServed: boolean): Step {
-  const {
-    walk_stops: stops,
-    walk_page: page,
-    walk_total: total,
-    walk_rows_seen: seen,
-    walk_pages: pages,
-  } = row
-  if (page !== null && stops !== null && stops >= STOPS) {
-    const failed = `page ${grouped(page)} failed in each of the last ${stops + 1} runs, and the pages before it did not`
-    // The items that are left fit on it: nothing is listed behind it.
-    if (total !== null && seen !== null && pages !== null && total - seen <= seen / pages)
-      return { ...SYNC, say: `${failed}: once the API mends it` }
-    const say = `${failed}: until the API mends it, those behind it can be tried with`
-    return { say, command: `backfill --from-page ${page + 1}`, of: 'list' }
-  }
-  if (!PASSING.has(row.failing_code ?? '')) return { ...goingOn(row), say: 'look at the error, then' }
-  return isServed ? TRIED_AGAIN : { ...goingOn(row), say: 'when the API answers again' }
+function afterFailure(row: StatusRow, { isServed }: StepContext): Step {
+  if (row.running) return WAIT
+  // No run sends anything before the time that the server asked for.
+  if (row.error_code === 'RATE_LIMITED' && row.waiting_until !== null)
+    return stepTo(`wait until ${row.waiting_until}, or forget the wait`, 'resume')
+  if (!PASSING.has(row.failing_code ?? '')) return { ...goOn(row), say: 'look at the error, then' }
+  return isServed ? WAIT : { ...goOn(row), say: 'when the API answers again' }
 }
 
 /** What goes on with the last run. A sync does not continue a backfill: of a list that was read whole, only that is left to do. */
-function goingOn(row: StatusRow): Step {
-  const isBackfill = row.last_run_trigger === 'backfill' && row.walk_origin === 'backfill'
-  return isBackfill && row.as_of !== null ? { say: null, command: backfillOf(row), of: 'none' } : SYNC
-}
-
-/** A name with characters that only show as escapes cannot be pasted: then the UUID. */
-function orgWord({ organization, organization_id: id }: Named): string {
-  return printable(organization, organization.length) === organization ? shellWord(organization) : id
+function goOn(row: StatusRow): Step {
+  if (row.last_run_trigger !== 'backfill' || row.walk_origin !== 'backfill' || row.as_of === null) return SYNC
+  const step = { say: null, verb: 'backfill', of: 'list', options: [] } as const
+  // A full backfill has the configured filters; typing them would make it partial.
+  if (row.walk_kind !== 'partial') return step
+  const filters = Object.entries(JSON.parse(row.walk_filters ?? '{}') as Record<string, unknown>)
+  const typedFilters = filters.flatMap(([name, value]) =>
+    [value].flat().flatMap((one) => ['--filter', `${name}=${String(one)}`]),
+  )
+  const first = row.walk_first_page ?? 1
+  return { ...step, options: [...typedFilters, ...(first > 1 ? ['--from-page', String(first)] : [])] }
 }
 
 /** A list, as commands name it. */
 type Named = Pick<StatusRow, 'organization' | 'organization_id' | 'collection'>
 
-type OpenBackfill = Pick<StatusRow, 'walk_kind' | 'walk_filters' | 'walk_first_page'>
-
-/** The command that continues the open backfill of a list, without `admin-mirror`. */
-export function backfillOf(row: Named & OpenBackfill): string {
-  const words = ['--collection', row.collection]
-  // A full backfill has the configured filters; typing them would make it partial.
-  if (row.walk_kind === 'partial') {
-    const filters = JSON.parse(row.walk_filters ?? '{}') as Record<string, unknown>
-    for (const [name, value] of Object.entries(filters))
-      for (const one of [value].flat()) words.push('--filter', `${name}=${String(one)}`)
-    const first = row.walk_first_page ?? 1
-    if (first > 1) words.push('--from-page', String(first))
-  }
-  return `backfill --org ${orgWord(row)} ${words.map(shellWord).join(' ')}`
-}
-
-/** A step for one list, as `status` shows it. */
-export function stepOf(step: Step, row: Named): NextStep {
-  return typed(step, [row], false)
+/** A step for some lists. `isAll`: for all organizations, so that none is named. */
+export function typed({ say, verb, of, options }: Step, lists: readonly Named[], isAll = false): NextStep {
+  if (verb === null) return { say, command: null }
+  const organizations = isAll ? [] : lists.map(({ organization }) => organization)
+  const collections = of === 'list' ? lists.map(({ collection }) => collection) : []
+  const words = [
+    ...[...new Set(organizations)].flatMap((name) => ['--org', name]),
+    ...[...new Set(collections)].flatMap((name) => ['--collection', name]),
+    ...options,
+  ]
+  return { say, command: ['admin-mirror', verb, ...words.map(shellWord)].join(' ') }
 }
 
 /** Of more organizations a command names none: it is for all. */
 const MOST_NAMED = 3
 
-/** What somebody has to do, each command once, for all of the lists together that need it. */
-export function stepsOf(all: readonly { row: Named; step: Step | null }[]): NextStep[] {
-  const needed = all.flatMap(({ row, step }) => (step === null ? [] : [{ row, step }]))
-  const groups = Map.groupBy(needed, ({ row, step }) => {
-    // A command for lists would do the same to lists that do not need it, if it named those of several organizations.
-    const own = step.of === 'list' ? row.organization_id : ''
-    return JSON.stringify([step.say, step.command, own])
-  })
-  const organizations = countOf(all.map(({ row }) => row))
+/** What somebody has to do about lists, each thing once, for all of those that need it. */
+export function stepsOf(all: readonly { list: Named; step: Step | null }[]): NextStep[] {
+  const inNeed = all.flatMap(({ list, step }) => (step === null ? [] : [{ list, step }]))
+  // A command for lists of several organizations would do the same to lists that do not need it.
+  const groups = Map.groupBy(inNeed, ({ list, step }) =>
+    JSON.stringify([step, step.of === 'list' && list.organization_id]),
+  )
+  const count = (lists: readonly { list: Named }[]) =>
+    new Set(lists.map(({ list }) => list.organization_id)).size
   return Array.from(groups.values(), (group) => {
-    const rows = group.map(({ row }) => row)
-    const named = countOf(rows)
-    return typed(group[0]?.step ?? SYNC, rows, named > 1 && (named === organizations || named > MOST_NAMED))
+    const named = count(group)
+    const isAll = named > 1 && (named === count(all) || named > MOST_NAMED)
+    const lists = group.map(({ list }) => list)
+    return typed(group[0]?.step ?? SYNC, lists, isAll)
   })
 }
 
-function countOf(rows: readonly Named[]): number {
-  return new Set(rows.map((row) => row.organization_id)).size
-}
-
-/** `isAll`: the command is for all organizations, so it names none. */
-function typed({ say, command, of }: Step, rows: readonly Named[], isAll: boolean): NextStep {
-  if (command === null) return { say, command }
-  if (of === 'none') return { say, command: `admin-mirror ${command}` }
-  // The options of a command come behind its lists: `sync --org acme --accept-removals`.
-  const [name = '', ...others] = command.split(' ')
-  const words = [
-    ...(isAll ? [] : options('org', rows.map(orgWord))),
-    ...(of === 'list'
-      ? options(
-          'collection',
-          rows.map((row) => shellWord(row.collection)),
-        )
-      : []),
+/** What to do that is not about a list. */
+export function stepsOfTheWhole(
+  {
+    unusable,
+    unpublished,
+    daemon: { running, processes },
+  }: Pick<Status, 'unusable' | 'unpublished' | 'daemon'>,
+  { isConfigLost, isShared }: Pick<StatusFacts, 'isConfigLost' | 'isShared'>,
+  restart: string | null,
+): NextStep[] {
+  const living = processes.filter((one) => one.running).map(({ pid }) => pid)
+  const all: readonly (readonly [isNeeded: boolean, say: string, command: string | null])[] = [
+    [
+      unusable !== null,
+      'make the mirror writable again: then everything goes on by itself, and what it holds can be queried meanwhile',
+      null,
+    ],
+    [
+      unpublished !== null,
+      'mend why nothing is published, which is tried again after the next runs',
+      'admin-mirror check',
+    ],
+    [restart !== null, restart ?? '', null],
+    [isConfigLost, 'mend the configuration file, with which no command can begin', 'admin-mirror check'],
+    [
+      processes.length > 0 && running === false,
+      'start the daemon again, by its service if it has one',
+      'admin-mirror start',
+    ],
+    [
+      !isShared && living.length > 1,
+      `stop all daemons but one, since each of them reads every list: ${living.join(', ')}`,
+      null,
+    ],
   ]
-  return { say, command: ['admin-mirror', name, ...words, ...others].join(' ') }
+  return all.flatMap(([isNeeded, say, command]) => (isNeeded ? [{ say, command }] : []))
 }
 
-function options(name: string, words: readonly string[]): string[] {
-  return [...new Set(words)].flatMap((word) => [`--${name}`, word])
+/** Null where no `start` has an older configuration. */
+export function restartText(processes: readonly DaemonProcess[]): string | null {
+  const outdated = processes.filter((one) => one.outdated).map(({ pid }) => pid)
+  return outdated.length === 0
+    ? null
+    : `restart start (process ${outdated.join(', ')}), by its service if it has one: it runs with another configuration than the file has now`
 }

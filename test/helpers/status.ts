@@ -7,6 +7,9 @@ export function at(minutesAgo: number): string {
   return new Date(NOW - minutesAgo * 60_000).toISOString()
 }
 
+/** What it keeps of a list that no run has begun to read. */
+export const NEVER: Partial<StatusRow> = { as_of: null, last_run_at: null, last_sync_finished_at: null }
+
 /** What the mirror keeps of a list whose last run failed. */
 export function failedBy(code = 'NETWORK', message = 'away'): Partial<StatusRow> {
   return {
@@ -20,7 +23,7 @@ export function failedBy(code = 'NETWORK', message = 'away'): Partial<StatusRow>
 }
 
 /** A list of an organization whose id follows from its name. */
-export function never(organization: string, collection = 'orders'): StatusRow {
+function never(organization: string, collection = 'orders'): StatusRow {
   const id = `00000000-0000-4000-8000-${organization.padEnd(12, '0').slice(0, 12)}`
   return neverSynced({ id, name: organization }, collection)
 }

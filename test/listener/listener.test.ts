@@ -185,7 +185,7 @@ describe('health', () => {
     expect([check.status, await check.text()]).toEqual([
       503,
       `the only list needs attention (held for a refused token)
-acme orders: token refused since ${at(1)} (60 seconds): HTTP 401
+acme orders: token refused since ${at(1)} (60 seconds): UNAUTHORIZED (its token is held: it needs a new one)
 next: give acme a new token, or if the old one is valid again: admin-mirror resume --org acme
 `,
     ])

@@ -38,14 +38,12 @@ describe('the status page', () => {
     ['removals held back', 'bad', { removals_held: 1, held_why: 'brake' }],
     ['unfinished', 'warn', { last_run_status: 'interrupted' }],
     ['uncertain', 'warn', { untrusted: 'it met a reject' }],
-    ['not read yet', 'bad', { as_of: null, last_run_at: null, last_sync_finished_at: null }],
+    ['never read', 'bad', { as_of: null, last_run_at: null, last_sync_finished_at: null }],
     ['not configured', 'quiet', { configured: 0 }],
   ])('shows that a list is: %s', async (state, tone, changed) => {
     const page = await pageOf(listOf('acme', changed))
 
-    // One that was never read is overdue.
-    const shown = state === 'not read yet' ? 'overdue' : state
-    expect(page).toContain(`<td class="${tone}">${shown}</td>`)
+    expect(page).toContain(`<td class="${tone}">${state}</td>`)
   })
 
   it('escapes whatever a name or an error holds', async () => {

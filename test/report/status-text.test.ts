@@ -1,18 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import type { ListFacts, StatusFacts } from '../../src/report/status.ts'
-import { pingText, statusText } from '../../src/report/status-text.ts'
+import type { ListFacts, Pace, StatusFacts } from '../../src/report/status.ts'
+import { timeLeft } from '../../src/report/status.ts'
+import { alarmText, statusText } from '../../src/report/status-text.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
-import { at, failedBy, listOf, NOW, statusOf } from '../helpers/status.ts'
+import { fullDisk } from '../../src/store/sqlite/read/status.ts'
+import { at, failedBy, listOf, NEVER, NOW, statusOf } from '../helpers/status.ts'
 
 function textOf(lists: readonly ListFacts[], more: Partial<StatusFacts> = {}): string {
   return statusText(statusOf(lists, more), 'admin-mirror query')
 }
 
-function many(count: number, changed: Partial<StatusRow> = {}, name = 'org'): ListFacts[] {
-  return Array.from({ length: count }, (_, index) => listOf(`${name}-${index}`, changed))
+function many(count: number, changed: Partial<StatusRow> = {}): ListFacts[] {
+  return Array.from({ length: count }, (_, index) => listOf(`org-${index}`, changed))
 }
 
-const HELD = { held_since: at(9), held_reason: 'HTTP 401' }
+const TOKEN = { held_since: at(9), held_reason: 'HTTP 401' }
+const HELD: Partial<StatusRow> = { removals_held: 300, held_why: 'brake' }
 const RUNNING: Partial<StatusRow> = {
   running: true,
   last_run_at: at(1),
@@ -24,228 +27,342 @@ const RUNNING: Partial<StatusRow> = {
   walk_rows_seen: 14,
   walk_total: 20,
 }
+const AWAY = 'acme orders page 3: the network failed (ECONNREFUSED)'
 
-describe('the text of status', () => {
-  it('says how things are, what is wrong, how each list is, and what to do', () => {
-    const failed = failedBy('NETWORK', 'acme orders page 3: the network failed (ECONNREFUSED)')
+describe('the text of status, as it is read in ten seconds', () => {
+  it.each<[string, ListFacts[], Partial<StatusFacts>, text: string]>([
+    [
+      'well',
+      [listOf('acme', { fresh_as_of: at(2) }), listOf('globex')],
+      {},
+      `all 2 lists are well
 
-    expect(textOf([listOf('acme', failed), listOf('globex', { fresh_as_of: at(2) })])).toBe(
-      `1 of 2 lists needs attention (1 failed: the server could not be reached)
-acme orders: failing since ${at(30)} (30 minutes): NETWORK: the network failed (ECONNREFUSED)
+acme orders                       1,500 rows  read                new rows as of 2 minutes ago, all as of 5 minutes ago; next walk in 10 minutes
+globex orders                     1,500 rows  read                as of 5 minutes ago; next walk in 10 minutes
+
+mirror: /data/mirror.db
+daemon: runs since ${at(90)} (90 minutes), process 1
+next: nothing to do; ask the mirror with admin-mirror query "SELECT * FROM sync_status"
+`,
+    ],
+    [
+      'a first sync',
+      [
+        listOf('acme', { ...RUNNING, as_of: null, rows: 14, last_run_pages: 7 }),
+        listOf('globex', { ...NEVER, rows: 0, running: true }),
+      ],
+      { daemons: [] },
+      `2 of 2 lists are being read for the first time
+
+acme orders                          14 rows  first reading       never read whole
+    running since ${at(1)}: page 8, 14 of 20 items seen (70 %), about 26 seconds left
+globex orders                         0 rows  first reading       never read
+    about to begin
+
+mirror: /data/mirror.db
+daemon: none runs; a command is at work
+next: wait for the runs in progress
+`,
+    ],
+    [
+      'the API is down',
+      [listOf('acme', failedBy('NETWORK', AWAY)), listOf('globex', failedBy('NETWORK', AWAY.slice(20)))],
+      {},
+      `2 of 2 lists need attention (2 failed: the server could not be reached)
+acme orders, globex orders: failing since ${at(30)} (30 minutes): NETWORK: the network failed (ECONNREFUSED)
 
 acme orders                       1,500 rows  failing             as of 5 minutes ago; next walk in 10 minutes
-globex orders                     1,500 rows  read                new rows as of 2 minutes ago, all as of 5 minutes ago; next walk in 10 minutes
+globex orders                     1,500 rows  failing             as of 5 minutes ago; next walk in 10 minutes
 
 mirror: /data/mirror.db
 daemon: runs since ${at(90)} (90 minutes), process 1
 next: wait: it is tried again by itself
 `,
-    )
-  })
-
-  it('says one cause once, however many lists it has, and since when the first has it', () => {
-    const lists = Array.from({ length: 80 }, (_, index) =>
-      listOf(`org-${index}`, {
-        ...failedBy('NETWORK', `org-${index} orders page ${index}: the network failed (ECONNREFUSED)`),
-        failing_since: at(30 - index / 100),
-      }),
-    )
-
-    const told = textOf(lists).match(/^.*ECONNREFUSED.*$/gm)
-
-    expect(told).toEqual([
-      `org-0 orders, org-1 orders, org-2 orders, org-3 orders and 76 more lists: failing since ${at(30)} (30 minutes): NETWORK: the network failed (ECONNREFUSED)`,
-    ])
-  })
-
-  it.each<[string, Partial<StatusRow>, string]>([
+    ],
     [
       'a refused token',
-      { ...HELD, ...failedBy('UNAUTHORIZED', 'refused') },
-      `token refused since ${at(9)} (9 minutes): HTTP 401`,
+      [listOf('acme', TOKEN, { tokenPlace: '/run/secrets/acme' }), listOf('globex')],
+      {},
+      `1 of 2 lists needs attention (1 held for a refused token)
+acme orders: token refused since ${at(9)} (9 minutes): HTTP 401
+
+acme orders                       1,500 rows  token refused       as of 5 minutes ago
+globex orders                     1,500 rows  read                as of 5 minutes ago; next walk in 10 minutes
+
+mirror: /data/mirror.db
+daemon: runs since ${at(90)} (90 minutes), process 1
+next: give acme a new token (/run/secrets/acme), or if the old one is valid again: admin-mirror resume --org acme
+`,
     ],
     [
-      'one that is not held any more',
-      failedBy('UNAUTHORIZED', 'refused'),
-      `failing since ${at(30)} (30 minutes): UNAUTHORIZED: refused`,
+      'removals that are held back',
+      [listOf('acme', HELD)],
+      {},
+      `the only list needs attention (with removals held back)
+acme orders: removals held back: 300 of the list's 1,500 rows left it, and their removal is held back: more than the brake allows in one walk
+
+acme orders                       1,500 rows  removals held back  as of 5 minutes ago; next walk in 10 minutes
+
+mirror: /data/mirror.db
+daemon: runs since ${at(90)} (90 minutes), process 1
+next: look whether these rows really left the list (verify compares it with the API), then: admin-mirror sync --org acme --collection orders --accept-removals
+`,
     ],
     [
-      'removals by the brake',
-      { removals_held: 3, held_why: 'brake' },
-      "removals held back: 3 of the list's 1,500 rows left it, and their removal is held back: more than the brake allows in one walk",
+      // Nothing comes of the work that the mirror tells of, and none could write down that it runs.
+      'a full disk',
+      [
+        listOf('acme', {
+          ...RUNNING,
+          waiting_until: at(-5),
+          waiting_for: 'the rate limit',
+          retry_since: at(1),
+        }),
+      ],
+      { unusable: fullDisk('/data/mirror.db', 4096), daemons: [] },
+      `the disk of /data/mirror.db is full (4,096 bytes are left, and 1,000,000 are needed), so nothing can be written: make room
+
+acme orders                       1,500 rows  unfinished          as of 5 minutes ago
+    stopped: page 8, 14 of 20 items seen (70 %); the next run continues there
+
+mirror: /data/mirror.db
+daemon: none is seen, but one that runs could not write that down
+next: make the mirror writable again: then everything goes on by itself, and what it holds can be queried meanwhile
+`,
     ],
-    [
-      'an empty list',
-      { removals_held: 3, held_why: 'empty' },
-      "removals held back: 3 of the list's 1,500 rows left it, and their removal is held back: the list came without items",
-    ],
-    [
-      'a failure without a message, as in a copy',
-      { ...failedBy(), failing_message: null },
-      `failing since ${at(30)} (30 minutes): NETWORK: the server could not be reached`,
-    ],
-    [
-      'a page that is asked for again',
-      { ...RUNNING, retry_since: at(2), retry_error: 'TIMEOUT: acme orders page 8: no answer' },
-      `no answer since ${at(2)} (2 minutes): TIMEOUT: no answer`,
-    ],
-  ])('says once what is wrong: %s', (_, changed, problem) => {
-    expect(textOf([listOf('acme', changed)]).match(/^acme orders: .*$/gm)).toEqual([
-      `acme orders: ${problem}`,
-    ])
+  ])('%s', (_, lists, facts, text) => {
+    expect(textOf(lists, facts)).toBe(text)
   })
 
-  it.each<[string, Partial<StatusRow>, string]>([
-    [
-      'how far its walk is',
-      { ...RUNNING, last_run_pages: 7 },
-      `running since ${at(1)}: page 8, 14 of 20 items seen (70 %), about 26 seconds left`,
-    ],
-    [
-      'no time before it is known',
-      { ...RUNNING, last_run_pages: 2 },
-      `running since ${at(1)}: page 8, 14 of 20 items seen (70 %)`,
-    ],
-    [
-      'where it stopped',
-      {
-        ...RUNNING,
-        running: false,
-        last_run_status: 'interrupted',
-        error_code: 'INTERRUPTED',
-        error_message: 'stopped',
-      },
-      'stopped: page 8, 14 of 20 items seen (70 %); the next run continues there',
-    ],
-    [
-      'that it waits',
-      { ...RUNNING, waiting_until: at(-1), waiting_for: 'the rate limit' },
-      `waits until ${at(-1)} (60 seconds): the rate limit`,
-    ],
-    [
-      'the last page of a run that this user cannot see',
-      { ...RUNNING, running: null, walk_updated_at: at(1) },
-      `began ${at(1)}, last page written ${at(1)}: page 8, 14 of 20 items seen (70 %); this user cannot see whether it still runs`,
-    ],
-    ['a verify', { running: true, work: 'verify' }, 'being compared (verify)'],
-    [
-      'rows held back behind a refused token',
-      { ...HELD, removals_held: 3, held_why: 'brake' },
-      "3 of the list's 1,500 rows left it, and their removal is held back: more than the brake allows in one walk",
-    ],
-    [
-      'an error after which it is not failing',
-      { error_code: 'NETWORK', error_message: 'away' },
-      'last run 5 minutes ago: NETWORK: away',
-    ],
-    [
-      'rows that were missed once',
-      { rows_missed: 12 },
-      'the last walk did not see 12 rows; what the next walk does not see either is removed, or held back',
-    ],
-    ['a walk that is not trusted', { untrusted: 'it ended' }, 'its last walk removed nothing: it ended'],
-  ])('notes of a list: %s', (_, changed, note) => {
-    expect(textOf([listOf('acme', changed)]).split('\n')).toContain(`    ${note}`)
-  })
+  it('names four lists that have one cause, five steps, and fifty lists, the gravest first', () => {
+    const failing = many(80, failedBy()).map((list, index) => ({
+      ...list,
+      row: { ...list.row, failing_since: at(30 - index / 100) },
+    }))
 
-  it.each<[string, Partial<StatusRow>, next: string]>([
-    ['that nobody reads', {}, 'admin-mirror sync --org acme'],
-    ['that is being read', { running: true, last_run_status: 'running' }, 'wait for the runs in progress'],
-  ])('says of a list %s that it is older than --max-age and --fresh', (_, changed, next) => {
-    const age = { typed: '1m', ms: 60_000 }
-
-    const text = textOf([listOf('acme', { ...changed, fresh_as_of: at(5) })], { maxAge: age, fresh: age })
-
-    expect(text).toMatch(/^the only list is older than 1m\n/)
-    expect(text).toContain('\n    too old: --max-age is 1m\n')
-    expect(text).toContain(`\n    too stale: rows added after ${at(5)} may be missing, and --fresh is 1m\n`)
-    expect(text).toContain(`next: ${next}\n`)
-  })
-
-  it('takes a time in the future for no sign of freshness, and says so', () => {
-    const age = { typed: '2h', ms: 7_200_000 }
-    const ahead = { as_of: at(-9000), fresh_as_of: at(-9000), last_sync_finished_at: at(-9000) }
-
-    const status = statusOf([listOf('acme', ahead)], { maxAge: age, fresh: age })
-
-    expect(status.jobs[0]).toMatchObject({ too_old: true, too_stale: true, overdue: true })
-    expect(status.check_exit_code).toBe(1)
-    expect(statusText(status, '')).toContain(
-      '    read by a clock that was ahead: its times are in the future',
+    expect(textOf([...failing, listOf('held', TOKEN)])).toMatch(
+      `\norg-0 orders, org-1 orders, org-2 orders, org-3 orders, ... and 76 more lists: failing since ${at(30)} (30 minutes): NETWORK: away\n`,
     )
-  })
-
-  it('counts those that are well where there are more than a screenful, and shows the others', () => {
-    const text = textOf([
-      ...many(60),
-      listOf('troubled', failedBy()),
-      ...many(51, RUNNING, 'busy'),
-      ...many(40, {}, 'b'),
-    ])
-
-    expect(text.match(/^troubled orders +1,500/gm)).toHaveLength(1)
-    expect(text.match(/running since/g)).toHaveLength(50)
-    expect(text).toContain('101 more lists, read or being read as they should be: admin-mirror query')
-    expect(textOf(many(9_990))).toContain('\n9,990 lists, read or being read as they should be: ')
-  })
-
-  it('names at most five steps', () => {
-    const lists = many(7, HELD)
-
-    expect(textOf(lists)).toMatch(/\nnext: give org-0 .*\n {6}give org-1 (.*\n){4} {6}\.\.\. and 2 more\n$/)
+    expect(textOf(many(7, TOKEN))).toMatch(
+      /\nnext: give org-0 .*\n {6}give org-1 (.*\n){4} {6}\.\.\. and 2 more steps\n$/,
+    )
+    const whole = textOf([...many(60), listOf('troubled', failedBy())])
+    expect(whole.match(/^\S+ orders +1,500 rows/gm)).toHaveLength(50)
+    expect(whole).toMatch(/^troubled orders +1,500 rows/m)
+    expect(whole).toContain('\nand 11 more lists: admin-mirror query "SELECT * FROM sync_status"\n')
   })
 
   it('of a file alone says neither that it is well nor that a daemon is missing', () => {
-    const text = textOf([listOf('acme', {}, { plan: null })], { config: null, daemons: [] })
+    const text = textOf([listOf('acme', { running: null }, { plan: null })], { config: null, daemons: [] })
 
     expect(text).toContain('the only list was read whole\n')
     expect(text).toContain('daemon: none is known to use this file\n')
   })
 
-  it('names each column whose values did not fit', () => {
-    const misfits = [1, 2].map((rows) => ({ collection: 'orders', column: `c${rows}__text`, rows }))
+  it('says who died, and who runs', () => {
+    const daemons = [true, false].map((running, pid) => ({ pid, since: at(90), running, outdated: false }))
 
-    expect(statusOf([listOf('acme')], { misfits }).notes).toEqual([
-      'orders.c1__text has the values of 1 row that did not fit the column beside it',
-      'orders.c2__text has the values of 2 rows that did not fit the column beside it',
-    ])
+    expect(textOf([listOf('acme')], { daemons })).toContain(
+      `daemon: runs since ${at(90)} (90 minutes), process 0; process 1, running since ${at(90)} (90 minutes), died without being stopped\n`,
+    )
   })
 
-  it('tells a ping each cause once, without what a server said', () => {
+  it('tells a monitor each cause once and what to do, without what a server said', () => {
     const status = statusOf([
       listOf('acme'),
       ...['globex', 'initech'].map((name) => listOf(name, failedBy('FORBIDDEN', 'Mr Item'))),
       listOf('hooli', {}, { plan: { schedule: '* * * * *', nextRunAt: null, dueAt: NOW - 600_000 } }),
       listOf('tyrell', failedBy('OF_LATER', 'Mr Item')),
+      listOf('umbrella', { untrusted: 'Mr Item' }),
     ])
 
-    expect(pingText(status).split('\n')).toEqual([
-      '4 of 5 lists need attention (3 failed, 1 overdue)',
+    expect(alarmText(status).split('\n')).toEqual([
+      '4 of 6 lists need attention (3 failed, 1 overdue)',
       `globex orders, initech orders: failing since ${at(30)} (30 minutes): FORBIDDEN (the token has no access to this organization)`,
       `tyrell orders: failing since ${at(30)} (30 minutes): OF_LATER`,
       `hooli orders: overdue since ${at(10)} (10 minutes): by its schedule (* * * * *) it should have been read`,
+      'next: look at the error, then: admin-mirror sync --org globex --org initech --org tyrell',
+      'next: admin-mirror sync --org hooli',
+    ])
+  })
+})
+
+describe('what is said of a list', () => {
+  it.each<[Partial<StatusRow>, problem: string]>([
+    [
+      { ...TOKEN, ...HELD, ...failedBy('UNAUTHORIZED', 'refused') },
+      `token refused since ${at(9)} (9 minutes): HTTP 401`,
+    ],
+    [
+      failedBy('UNAUTHORIZED', 'HTTP 401. Nothing more is sent with it. Put a new'),
+      `failing since ${at(30)} (30 minutes): UNAUTHORIZED: HTTP 401.`,
+    ],
+    [
+      { ...HELD, held_why: 'empty', held_out_of_scope: 300 },
+      "removals held back: 300 of the list's 1,500 rows left it since its filters or its path were changed, and their removal is held back: the list came without items",
+    ],
+    [
+      { ...failedBy(), failing_message: null },
+      `failing since ${at(30)} (30 minutes): NETWORK: the server could not be reached`,
+    ],
+    [
+      { ...RUNNING, retry_since: at(2), retry_error: 'TIMEOUT: acme orders page 8: no answer: gone' },
+      `no answer since ${at(2)} (2 minutes): TIMEOUT: no answer: gone`,
+    ],
+    [NEVER, 'never read: no run has begun'],
+    [{ last_sync_finished_at: null, as_of: null }, 'overdue: no run has come to an end'],
+    [{ untrusted: 'it ended' }, 'uncertain: its last walk removed nothing: it ended'],
+  ])('that is wrong with it: %j', (changed, problem) => {
+    expect(textOf([listOf('acme', changed)]).match(/^acme orders: .*$/gm)).toEqual([
+      `acme orders: ${problem}`,
     ])
   })
 
-  it('counts the lists of one limit together for the time that is left', () => {
-    const read = {
+  it.each<[Partial<StatusRow>, note: string]>([
+    [{ ...RUNNING, last_run_pages: 2 }, `running since ${at(1)}: page 8, 14 of 20 items seen (70 %)`],
+    [{ ...RUNNING, walk_origin: null }, `running since ${at(1)}`],
+    [
+      { ...RUNNING, walk_origin: 'backfill', walk_page: null, walk_total: null },
+      `running since ${at(1)}: a backfill at all pages read, 14 items seen`,
+    ],
+    [
+      { ...RUNNING, running: false, walk_origin: 'backfill' },
+      'stopped: a backfill at page 8, 14 of 20 items seen (70 %)',
+    ],
+    [
+      { ...RUNNING, waiting_until: at(-1), waiting_for: 'the rate limit' },
+      `waits until ${at(-1)} (60 seconds): the rate limit`,
+    ],
+    [{ running: true, work: 'verify' }, 'being compared (verify)'],
+    [{ running: true, work: 'refresh' }, 'being refreshed'],
+    [
+      { ...TOKEN, ...HELD },
+      "300 of the list's 1,500 rows left it, and their removal is held back: more than the brake allows in one walk",
+    ],
+    [{ error_code: 'NETWORK', error_message: 'away' }, 'last run 5 minutes ago: NETWORK: away'],
+    [
+      { configured: 0 },
+      `no longer in the configuration; its rows stay, or go with: admin-mirror forget --org 00000000-0000-4000-8000-acme00000000 --collection orders --yes`,
+    ],
+  ])('beside it: %j', (changed, note) => {
+    expect(textOf([listOf('acme', changed)]).split('\n')).toContain(`    ${note}`)
+  })
+
+  it.each<[Partial<StatusRow>, next: string, isOld: boolean]>([
+    [{ fresh_as_of: at(5) }, 'admin-mirror sync --org acme', true],
+    [{ fresh_as_of: at(5), running: true }, 'wait for the runs in progress', true],
+    // The clock of who read it was ahead.
+    [{ as_of: at(-9000), fresh_as_of: at(-9000) }, 'admin-mirror sync --org acme', true],
+    [{ as_of: at(1), fresh_as_of: at(1) }, 'nothing to do', false],
+    [{ configured: 0 }, 'nothing to do', false],
+  ])('that is older than --max-age and --fresh: %j', (changed, next, isOld) => {
+    const age = { typed: '1m', ms: 60_000 }
+    const facts = { maxAge: age, fresh: age }
+
+    const { jobs, verdict } = statusOf([listOf('acme', changed)], facts)
+
+    expect(jobs[0]).toMatchObject({ too_old: isOld, too_stale: isOld })
+    expect(verdict === 'the only list is older than --max-age or --fresh allows').toBe(isOld)
+    expect(jobs[0]?.notes.join().includes('older than --max-age 1m,older than --fresh 1m: rows')).toBe(isOld)
+    expect(textOf([listOf('acme', changed)], facts)).toContain(`next: ${next}`)
+  })
+
+  it('has no wait of more than a day, which a wrong clock wrote, nor one that is over', () => {
+    const waits = [at(1), at(-1441)].map((until) => listOf('acme', { ...RUNNING, waiting_until: until }))
+
+    expect(statusOf(waits).jobs.map((job) => job.waiting_until)).toEqual([null, null])
+  })
+})
+
+const refreshed = (every: number | null, budget = 'a', organization = 'acme') =>
+  listOf(organization, {
+    refresh_budget: budget,
+    refreshed_every_ms: every === null ? null : every * 60_000,
+    refresh_share: 5.854,
+  })
+
+describe('the notes', () => {
+  it('name columns whose values did not fit, what the share of refreshes carries, and that nothing is published', () => {
+    const misfits = [{ collection: 'orders', column: 'c__text', rows: 2 }]
+    const lists = [
+      ...[5, 44, null].map((every) => refreshed(every)),
+      refreshed(15, 'a', 'globex'),
+      refreshed(5, 'b'),
+    ]
+
+    expect(statusOf(lists, { misfits, unpublished: 'copy.db: EROFS' }).notes).toEqual([
+      'nothing could be published: copy.db: EROFS',
+      'orders.c__text has the values of 2 rows that did not fit the column beside it',
+      '3 lists of 2 organizations share 6 requests a minute for refreshes: newest ends every 5 minutes to 44 minutes, the rest for older pages',
+      '1 list of acme has 6 requests a minute for refreshes: newest ends every 5 minutes, the rest for older pages',
+    ])
+    expect(statusOf(lists, { daemons: [] }).notes).toEqual([])
+  })
+})
+
+const leftOf = (...lists: ListFacts[]) => statusOf(lists).jobs.map((job) => job.walk_left_ms)
+
+describe('the time that a walk still takes', () => {
+  const MINUTE = 60_000
+  const PACE: Pace = {
+    budget: 'x',
+    pages: 4,
+    runMs: 2000,
+    waitedMs: 0,
+    waitMs: 0,
+    pagesLeft: 100,
+    perMinute: null,
+  }
+
+  it.each<[string, Partial<Pace>, others: Partial<Pace>[], number | null]>([
+    ['is not known before its length is', { pagesLeft: null }, [], null],
+    ['is not known from one or two answers', { pages: 2 }, [], null],
+    ['is none once all pages are read', { pagesLeft: 0 }, [], null],
+    ['goes by the speed of the server', { pages: 3, runMs: 1500 }, [], 50_000],
+    ['counts no waits as that', { runMs: 62_000, waitedMs: 60_000 }, [], 50_000],
+    ['goes by the pace of the limit', { perMinute: 30 }, [], (100 / 30) * MINUTE],
+    [
+      'counts what the other lists of the limit send meanwhile',
+      { perMinute: 30 },
+      [{ pagesLeft: 400 }, { pagesLeft: 20 }],
+      (220 / 30) * MINUTE,
+    ],
+    [
+      'takes a list that does not say its length for as long',
+      { perMinute: 50 },
+      [{ pagesLeft: null }],
+      4 * MINUTE,
+    ],
+    ['counts no list of another limit', { perMinute: 50 }, [{ budget: 'y' }], 2 * MINUTE],
+    ['is at least the wait', { waitMs: 10 * MINUTE, perMinute: 1000 }, [], 10 * MINUTE],
+  ])('%s', (_, changed, others, ms) => {
+    const pace = { ...PACE, ...changed }
+
+    expect(timeLeft(pace, [pace, ...others.map((other) => ({ ...PACE, ...other }))])).toBe(ms)
+  })
+
+  it('is told of lists that are read, with the pace of their budget', () => {
+    const walk: Partial<StatusRow> = {
       ...RUNNING,
       last_run_at: at(10),
       last_run_pages: 100,
       last_run_waited_ms: 590_000,
       walk_pages: 100,
+      walk_rows_seen: 2500,
+      walk_total: 5000,
     }
-    const walk = { ...read, walk_rows_seen: 2500, walk_total: 5000 }
-    const [one, two] = [1, 2].map((count) =>
-      statusOf(
-        [
-          listOf('acme', walk, { perMinute: 10, budget: 'x' }),
-          listOf('globex', walk, { perMinute: 10, budget: 'x' }),
-        ].slice(0, count),
-      ).jobs.map((job) => job.walk_left_ms),
-    )
+    const of = (changed: Partial<StatusRow> = {}) =>
+      listOf('acme', { ...walk, ...changed }, { perMinute: 10 })
 
-    expect([one, two]).toEqual([[600_000], [1_200_000, 1_200_000]])
-    expect(NOW).toBeGreaterThan(0)
+    expect(leftOf(of())).toEqual([600_000])
+    expect(leftOf(of(), of())).toEqual([1_200_000, 1_200_000])
+    expect(leftOf(of({ waiting_until: at(-30) }))).toEqual([1_800_000])
+    const not: Partial<StatusRow>[] = [
+      { work: 'verify' },
+      { work: 'refresh' },
+      { running: false },
+      { retry_since: at(1) },
+    ]
+    expect(leftOf(of(), ...not.map(of))).toEqual([600_000, null, null, null, null])
   })
 })

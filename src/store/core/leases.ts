@@ -244,7 +244,7 @@ export interface DaemonRecord {
   /** When it began. */
   since: string
   /** Whether it lives, as far as is known here. */
-  running: boolean | null
+  running: boolean
   /** The fingerprint of its configuration. */
   configuration: string
 }

@@ -58,10 +58,6 @@ const DETAILS = {
   held_out_of_scope: column<number | null>(`CASE WHEN job.removals_held > 0 THEN (
       SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'held' AND reason = 'out_of_scope'
     ) END`),
-  /** Rows missed by one trusted walk. If a second one misses them too, they are removed or held back. */
-  rows_missed: column<number | null>(
-    `(SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'missed')`,
-  ),
   /** Why the last complete full walk is not trusted for removals; null if it is. */
   untrusted: column<string | null>('complete.untrusted'),
   /** What the last run has read so far, and how long it has waited for its rate limit. */
@@ -78,12 +74,6 @@ const DETAILS = {
   walk_rows_seen: column<number | null>('walk.rows_seen'),
   walk_total: column<number | null>('walk.total'),
   walk_updated_at: column<string | null>('walk.updated_at'),
-  /** Runs that went on with it, read a page, and stopped where they had begun: other pages come, and this one does not. */
-  walk_stops: column<number | null>(`CASE WHEN job.failing_since IS NOT NULL THEN (
-      SELECT count(*)
-      FROM sync_runs
-      WHERE ${OF_OUTER_JOB} AND walk_id = walk.id AND status = 'failed' AND pages > 0 AND first_page = walk.next_page
-    ) END`),
   /** What its process does: the `trigger` of its run, or `verify`; null: nothing, or it is about to begin. */
   work: column<'schedule' | 'manual' | 'backfill' | 'refresh' | 'verify' | null>(`CASE
       WHEN job.verifying = 1 THEN 'verify'

@@ -109,11 +109,11 @@ describe('status', () => {
 
     expect([old.code, stale.code, code]).toEqual([1, 1, 1])
     expect(old.text).toContain('1 of 2 lists is older than')
-    expect(old.text).toMatch(/globex orders.*\n {4}too old: --max-age is 1d\n/)
+    expect(old.text).toMatch(/globex orders.*\n {4}older than --max-age 1d\n/)
     expect(old.text).toContain('next: admin-mirror sync --org globex\n')
     expect(old.text).not.toMatch(/are well|nothing to do/)
     expect(stale.text).toMatch(
-      /globex orders.*\n {4}too stale: rows added after 2020-01-01T00:00:00\.000Z may be missing, and --fresh is 1d\n/,
+      /globex orders.*\n {4}older than --fresh 1d: rows added after 2020-01-01T00:00:00\.000Z may be missing\n/,
     )
     expect(JSON.parse(stdout)).toMatchObject({
       jobs: [
@@ -176,7 +176,7 @@ describe('status of a walk', () => {
     expect(before).toMatchObject({
       running: true,
       last_run_status: 'running',
-      state: 'being read',
+      state: 'first reading',
       walk_percent: 70,
       walk_left_ms: expect.any(Number),
       overdue: false,
@@ -186,11 +186,7 @@ describe('status of a walk', () => {
     expect(during.text).toMatch(/^daemon: none runs/m)
     expect(stopped.text).toMatch(/stopped: page 8, 14 of 20 items seen.*the next run continues there/)
     expect(stopped.text).toMatch(/next: admin-mirror sync --org acme$/m)
-    const again =
-      'admin-mirror backfill --org acme --collection orders --filter a=1 --filter state=paid --from-page 2'
-    expect(after.text).toContain(
-      `stopped: a backfill at page 4, 4 of 20 items seen (20 %); to continue it: ${again}\n`,
-    )
+    expect(after.text).toContain('stopped: a backfill at page 4, 4 of 20 items seen (20 %)\n')
     expect(job).toMatchObject({ state: 'failing', walk_percent: 20 })
   })
 
@@ -261,9 +257,7 @@ describe('a daemon', () => {
     expect(text).toMatch(/^daemon: runs since \S+ \(.*\), process \d+$/m)
     expect(text).toMatch(/acme orders .*; next walk in \d+ (days|hours)/)
     expect(after.daemon).toEqual({ running: false, processes: [] })
-    expect(after.verdict).toBe(
-      'the only list is up to date; no daemon runs: start one, or run sync for newer rows',
-    )
+    expect(after.verdict).toBe('the only list is up to date; no daemon runs')
   })
 
   it('beside another one is told of by status', async ({ scene: { workspace } }) => {
@@ -316,9 +310,7 @@ describe('a daemon', () => {
     const { code, text } = await told(workspace, '--check')
 
     expect(code).toBe(1)
-    expect(text).toContain(
-      'the only list needs attention (overdue); no daemon runs: start one, or run sync for newer rows',
-    )
+    expect(text).toContain('the only list needs attention (overdue); no daemon runs')
     expect(text).toMatch(
       /^acme orders: overdue since 2020-12-31T15:00:00\.000Z \(.*\): by its schedule \(0 0 1 1 \*\) it should have been read$/m,
     )
