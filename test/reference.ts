@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { EXIT_CODES } from '../src/cli/exit-code.ts'
-import { isMapping } from '../src/config/checks.ts'
+import { isMapping } from '../src/config/yaml.ts'
 import { createCounters, metricsText } from '../src/listener/metrics.ts'
 import { editorSchema, type JsonSchema } from './config/editor-schema.ts'
 import { at, listOf, statusOf } from './helpers/status.ts'
@@ -48,7 +48,8 @@ function keysOf(schema: JsonSchema, prefix = ''): KeyRow[] {
       typeof part.description === 'string' ? part.description : '',
     ]
     // What is said of the orders goes for each collection.
-    if (key === 'collections') return [row, ...keysOf(mappingIn(partOf(part, 'orders')), 'collections.NAME.')]
+    if (key === 'collections')
+      return [row, ...keysOf(mappingIn(part.additionalProperties), 'collections.NAME.')]
     if (key === 'organizations') return [row, ...keysOf(mappingIn(part.items), 'organizations[].')]
     // Those of `refresh` are said once, for all.
     return key.startsWith('organizations[].') ? [row] : [row, ...keysOf(mappingIn(part), `${key}.`)]
@@ -61,11 +62,6 @@ function mappingIn(part: unknown): JsonSchema {
   if (part.properties) return part
   const choices = Array.isArray(part.anyOf) ? part.anyOf.map(mappingIn) : []
   return choices.find((choice) => choice.properties) ?? {}
-}
-
-function partOf(part: unknown, name: string): unknown {
-  const { properties } = mappingIn(part)
-  return isMapping(properties) ? properties[name] : undefined
 }
 
 function defaultOf(part: JsonSchema, isRequired: boolean): string {

@@ -1,9 +1,7 @@
 import path from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
-import { type Config, loadConfig } from '../config/config.ts'
-import type { OrganizationConfig } from '../config/organizations.ts'
+import { type Config, loadConfig, type OrganizationConfig } from '../config/config.ts'
 import { UsageError } from '../errors.ts'
-import { NAME_ENDS } from '../store/core/tables.ts'
 import type { Job } from '../sync/types.ts'
 import { organizationsNamed } from './mirror.ts'
 import type { Globals, Runtime } from './runtime.ts'
@@ -18,7 +16,7 @@ export const USER_AGENT = `admin-mirror/${manifest.version}`
 /** The configuration of a command. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
 export function readConfig({ env, cwd }: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {
   const file = path.resolve(cwd, globals.config ?? DEFAULT_CONFIG)
-  return loadConfig(file, { env, tokens, nameEnds: NAME_ENDS })
+  return loadConfig(file, { env, tokens })
 }
 
 /**
@@ -27,7 +25,7 @@ export function readConfig({ env, cwd }: Runtime, globals: Globals, tokens: 'res
  */
 export function configOfFile(config: Config, { env }: Pick<Runtime, 'env'>): Config {
   try {
-    return loadConfig(config.file, { env, tokens: 'leave', nameEnds: NAME_ENDS })
+    return loadConfig(config.file, { env, tokens: 'leave' })
   } catch {
     return { ...config, isLost: true }
   }

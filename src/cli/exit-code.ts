@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { ConfigError } from '../config/problems.ts'
+import { ConfigError } from '../config/yaml.ts'
 import { ERRORS, InterruptedError, KnownError, UsageError, worstExitCode } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { printable } from '../text.ts'

@@ -1,5 +1,4 @@
-import type { Config } from '../config/config.ts'
-import type { OrganizationConfig } from '../config/organizations.ts'
+import type { Config, OrganizationConfig } from '../config/config.ts'
 import { periodOf } from '../schedule/cron.ts'
 import { createShareUse, type RefreshPolicy, type ShareUse } from '../sync/refresh/share.ts'
 import { type RefreshState, scopeText, stateOf } from '../sync/refresh/state.ts'

@@ -1,40 +1,16 @@
+import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { isCron } from '../schedule/cron.ts'
 import { isPostgresAddress, parsePostgresAddress } from './postgres-address.ts'
-import { tokenFault } from './token-file.ts'
+import { isToken } from './token-file.ts'
+import { didYouMean, type KeyPath, type Mapping, mappingOf } from './yaml.ts'
 
-// What each key of the file may be, also for editors. The values of the file are texts until these read them. What they say begins with
-// "must", since of a missing value is said "is missing. It must ...".
-
-/** A text that `read` turns into a value; undefined: it is none. */
-function text<T>(
-  must: string,
-  read: (typed: string) => T | undefined,
-  meta: Record<string, unknown> = { type: 'string' },
-) {
-  const error = `must be ${must}.`
-  return z
-    .string({ error })
-    .transform((typed, context) => {
-      const value = read(typed)
-      if (value !== undefined) return value
-      context.addIssue({ code: 'custom', message: error })
-      return z.NEVER
-    })
-    .meta(meta)
-}
-
-/** A text as it is, where it is one. */
-const checked = (must: string, isOne: (typed: string) => boolean) =>
-  text(must, (typed) => (isOne(typed) ? typed : undefined))
+// What each key of the file may be, also for editors. The values of the file are texts until these read them.
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** A hundred years: beyond it, times computed from a duration leave the range of a Date. */
 const LONGEST_MS = 36_500 * UNITS.d
-
-/** The longest wait of a timer of Node; a longer one ends at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** `500ms`, `30s`, `5m`, `24h`, `90d` in milliseconds; null for any other text. */
 export function parseDuration(typed: string): number | null {
@@ -43,308 +19,286 @@ export function parseDuration(typed: string): number | null {
   return ms <= LONGEST_MS ? ms : null
 }
 
-function duration(standard: string, least = 1, most = LONGEST_MS, range = '') {
-  const read = (typed: string) => {
-    const ms = parseDuration(typed) ?? 0
-    return ms >= least && ms <= most ? ms : undefined
-  }
-  const must = `a duration, a whole number with its unit. Write it like 500ms, 30s, 5m, 24h or 90d${range}`
-  return text(must, read, { type: 'string', pattern: '^0*[1-9]\\d*(ms|s|m|h|d)$' }).prefault(standard)
+function duration(most = LONGEST_MS) {
+  const must = `must be a duration with its unit, like 500ms, 30s, 5m, 24h or 90d, and at most ${most / UNITS.d}d`
+  return z
+    .string(must)
+    .refine((typed) => (parseDuration(typed) ?? Number.POSITIVE_INFINITY) <= most, must)
+    .transform((typed) => parseDuration(typed) ?? 0)
+    .meta({ type: 'string', pattern: '^0*[1-9]\\d*(ms|s|m|h|d)$' })
 }
 
-/** For waits on a timer. */
-const timer = (standard: string) => duration(standard, 1, LONGEST_TIMER_MS, ', at most 24d')
+/** For waits on a timer of Node: one that is longer ends at once. */
+const wait = () => duration(24 * UNITS.d)
 
-function number(least: number, most = Number.MAX_SAFE_INTEGER, type: 'number' | 'integer' = 'integer') {
-  const range = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`
-  const read = (typed: string) => {
-    const value = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:e[-+]?\d+)?$/i.test(typed) ? Number(typed) : Number.NaN
-    const isOne = least <= value && value <= most && (type === 'number' || Number.isInteger(value))
-    return isOne ? value : undefined
-  }
-  const meta = { type, minimum: least, maximum: most }
-  return text(`a ${type === 'integer' ? 'whole ' : ''}number ${range}`, read, meta)
-}
+const NUMBER = /^\d+(?:\.\d+)?$/
+const number = (range: z.ZodNumber) =>
+  z.string().regex(NUMBER, 'must be a number').transform(Number).pipe(range)
 
-const percent = (least: number) => number(least, 100, 'number')
+const whole = (least: number, most = Number.MAX_SAFE_INTEGER) => number(z.int().min(least).max(most))
 
-const truth = () =>
-  z
-    .stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive', error: 'must be true or false.' })
-    .meta({ type: 'boolean' })
+const percent = (least: number) => number(z.number().min(least).max(100))
 
-const choice = <const Choices extends readonly string[]>(choices: Choices) =>
-  z.enum(choices, { error: `must be one of ${choices.join(', ')}.` })
+const truth = z
+  .stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive' })
+  .meta({ type: 'boolean' })
 
-/** For how long superseded versions are kept. */
-const keptFor = text(
-  'true, false, or a duration with its unit. Write it like 90d',
-  (typed) => (/^(?:true|false)$/.test(typed) ? typed === 'true' : (parseDuration(typed) ?? undefined)),
-  { type: ['string', 'boolean'] },
-)
-
-function webAddress(typed: string): URL | null {
-  const url = /^https?:\/\/[^\s\\]+$/i.test(typed) ? URL.parse(typed) : null
-  return url && url.username + url.password === '' ? url : null
-}
-
-const baseUrl = text(
-  'the http or https address of the API, without user name or password, query or fragment (? or #). Write it like https://admin.example.com',
-  (typed) => {
-    const url = /[?#]/.test(typed) ? null : webAddress(typed)
-    return url ? url.origin + url.pathname.replace(/\/+$/, '') : undefined
-  },
-)
+const ADDRESS = 'must be an http or https address without user name, query (?) and fragment (#)'
+const baseUrl = z
+  .url({ protocol: /^https?$/, error: ADDRESS })
+  .refine((typed) => !/[@?#]/.test(typed), ADDRESS)
+  .transform((typed) => new URL(typed).href.replace(/\/+$/, ''))
 
 /** A variable in it stays for commands that send no pings. */
-const pingAddress = checked(
-  'an http or https address. Write it like https://hc.example.com/your-id, or as a variable',
-  (typed) => /\$\{\w+\}/.test(typed) || webAddress(typed)?.hash === '',
-)
+const ping = z
+  .string()
+  .regex(/^https?:\/\/[^\s@#]+$|\$\{/, 'must be an http or https address without user name')
 
-/** It is appended to `baseUrl` unchanged. */
-const urlPath = checked(
-  'a path behind baseUrl: it must begin with one /, without the host, spaces, query or fragment (? or #), and . or .. between slashes. ' +
-    'Write it like /api/v1/admin/orders; filters go under filters',
-  (typed) => /^\/(?!\/)(?!(?:.*\/)?(?:\.|%2e){1,2}(?:\/|$))[^\s\\?#\p{Cc}]*$/iu.test(typed),
-)
+const urlPath = z
+  .string()
+  .regex(
+    /^\/(?!\/)[^\s?#]*$/,
+    'must be a path like /api/v1/admin/orders; what stands behind a ? goes under filters',
+  )
 
-const FILE = 'the path of a file, not of a folder, without ~. Write it like ../data/mirror.db'
-const isFilePath = (typed: string) => /^(?!~|file:|:memory:)[^\p{Cc}]*[^\p{Cc}/\\]$/iu.test(typed)
-const filePath = checked(FILE, isFilePath)
+const filePath = z
+  .string()
+  .regex(/^(?!~).*[^/]$/, 'must be the path of a file, not of a folder, and without ~')
 
-/** A file for the mirror, or the address of a PostgreSQL schema. */
-const databasePlace = z.string({ error: `must be ${FILE}.` }).superRefine((typed, context) => {
-  const address = isPostgresAddress(typed) ? parsePostgresAddress(typed) : null
-  if (address === null ? !isFilePath(typed) : 'problem' in address)
-    context.addIssue({
-      code: 'custom',
-      message: address && 'problem' in address ? address.problem : `must be ${FILE}.`,
-    })
+const database = filePath.superRefine((typed, context) => {
+  const address = isPostgresAddress(typed) && parsePostgresAddress(typed)
+  if (address && 'problem' in address) context.addIssue(address.problem)
 })
 
-/** A mode as chmod takes it. One that lets somebody write but not read is probably a decimal number. */
-const fileMode = text(
-  'a file mode in octal digits that lets the owner read, and lets nobody write who may not read. Write it like "0644" or "0640"; 420 is 0644 in decimal',
-  (typed) =>
-    /^(?:0o?)?[4-7][04-7]{2}$/.test(typed) ? Number.parseInt(typed.replace('o', ''), 8) : undefined,
-)
+/** One that lets somebody write but not read is probably a decimal number. */
+const fileMode = z
+  .string()
+  .regex(/^0?[4-7][04-7]{2}$/, 'must be a file mode in octal digits, like "0644"')
+  .transform((typed) => Number.parseInt(typed, 8))
 
-const timezone = checked('a time zone. Write it like UTC or Europe/Paris', (typed) => {
+const timezone = z.string().refine((typed) => {
   try {
     // Saves the 12 ms that the first DateTimeFormat takes.
     return typed === 'UTC' || Intl.DateTimeFormat('en', { timeZone: typed }) !== null
   } catch {
     return false
   }
-})
+}, 'must be a time zone, like UTC or Europe/Paris')
 
-const cron = checked('a cron expression. Write 5 or 6 fields in quotes, like "*/15 * * * *"', isCron)
+const cron = z.string().refine(isCron, 'must be a cron expression of 5 or 6 fields in quotes')
 
 /** A field of an item. */
-const field = checked('a field, or a dotted path to one. Write it like id or customer.id', (typed) =>
-  /^[^.\p{Cc}]+(?:\.[^.\p{Cc}]+)*$/u.test(typed),
-)
+const field = z
+  .string()
+  .regex(/^[^.]+(\.[^.]+)*$/, 'must be a field, or a dotted path to one, like customer.id')
 
-const MAPPING = 'must be a mapping. Write each setting on a line like "key: value", indented.'
-
-/** A mapping of these keys alone. What it says of an unknown key is the list of the known ones. */
-function mapping<const Shape extends z.ZodRawShape>(shape: Shape, says = MAPPING) {
+/** A mapping of these keys alone. */
+function mapping<const Shape extends z.ZodRawShape>(shape: Shape) {
   const known = Object.keys(shape).join(' ')
-  return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? known : says) })
+  return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? known : undefined) })
 }
 
-/** A mapping whose keys all have defaults, which apply when it is absent or empty. */
-function section<const Shape extends z.ZodRawShape>(shape: Shape) {
-  const object = mapping(shape)
-  return object.nullish().transform((given): z.output<typeof object> => given ?? object.parse({}))
+/** A mapping whose keys all have defaults. */
+function section<const Shape extends z.ZodRawShape>(meaning: string, shape: Shape) {
+  return mapping(shape)
+    .prefault({} as never)
+    .describe(meaning)
 }
 
-/** What an absent or empty value is read as. */
-function orEmpty<Value extends z.ZodType>(value: Value, empty: () => z.output<Value>) {
-  return value.nullable().transform((given): z.output<Value> => given ?? empty())
+/** A key with a default, and what it means. */
+function key<Value extends z.ZodType>(value: Value, standard: z.input<Value>, meaning: string) {
+  return value.prefault(standard as never).describe(meaning)
 }
 
-function list<Item extends z.ZodType>(item: Item, of: string) {
-  const error = `must be a list of ${of}. Write each on a line of its own that begins with "- ".`
-  return z.array(item, { error })
+/** A key whose absence means something else than any value. */
+function nullable<Value extends z.ZodType>(value: Value, meaning: string) {
+  return value.nullable().default(null).describe(meaning)
 }
 
-const api = mapping({
-  baseUrl: baseUrl.describe('Address of the API, a path prefix included; no user name, query or fragment'),
-  timeout: timer('30s').describe('Timeout of one request, including its body'),
-  maxResponseBytes: number(1024).prefault('33554432').describe('Largest answer that is read, decompressed'),
+/** How lists are kept fresh. */
+export const Refresh = mapping({
+  every: key(wait(), '5m', 'How often the newest end of each list is read'),
+  share: key(percent(0.1), '10', 'Percent of the rate limit that refreshes may use'),
 })
-
-const rateLimit = section({
-  // 0.001 is one in 16 hours 40 minutes.
-  requestsPerMinute: number(0.001, undefined, 'number')
-    .nullable()
-    .default(null)
-    .describe('A ceiling of our own: no 60 seconds hold more; 0.5 is one in two minutes. Default: none'),
-  sharePercent: percent(1).prefault('100').describe("Our share of the server's limit, in percent"),
-  scope: choice(['token', 'organization', 'all']).default('token').describe('Who shares one budget'),
-  fallbackWait: timer('60s').describe('Pause after a 429 that announces none'),
-  maxWait: duration('15m').describe('Longest pause to wait for; beyond it the run stops where it is'),
-})
-
-const retry = section({
-  attempts: number(1).prefault('5').describe('Tries of one page for faults that pass by themselves'),
-  minDelay: timer('1s').describe('Shortest wait between two tries of a page'),
-  maxDelay: timer('60s').describe('Longest wait between two tries; never less than minDelay'),
-})
-
-const removals = section({
-  brakePercent: percent(0).prefault('20').describe("Percent of the job's live rows that one walk may remove"),
-  brakeRows: number(0).prefault('10').describe('Rows that one walk may remove whatever the percentage'),
-})
-
-const http = mapping({
-  host: checked('a host name or IP address. Write it like 127.0.0.1, without http:// and port', (typed) =>
-    /^[^\s/@\p{Cc}]+$/u.test(typed),
-  )
-    .default('127.0.0.1')
-    .describe('Address to listen on; 0.0.0.0 for all, as in a container'),
-  port: number(0, 65_535).prefault('9464').describe('Port to listen on; 0 for any that is free'),
-})
-
-const refreshKeys = {
-  // Refreshes of many lists would otherwise follow each other without a pause.
-  every: duration('5m', 1000, LONGEST_TIMER_MS, ', at least 1s and at most 24d')
-    .unwrap()
-    .describe('How often the newest end of each list is read'),
-  share: percent(0.1).describe('Percent of the rate limit that refreshes may use'),
-}
 const refresh = z
-  .union([truth(), z.null(), mapping(refreshKeys).partial()], {
-    error: 'must be a mapping of every and share, or false. Write it like { every: 5m, share: 10 }.',
-  })
-  .meta({ default: { every: '5m', share: 10 } })
+  .union([truth, Refresh], 'must be a mapping of every and share, or false')
   .describe('Reading the newest end of each list between full walks, and older pages within a share')
 
-const KEY = 'must be a field, a dotted path to one, or a list of at most 100 different fields.'
-const key = z
-  .union(
-    [
-      field.transform((one) => [one]),
-      // Each is a column of two indexes and a condition of every statement; SQLite allows some hundreds.
-      list(field, 'fields')
-        .min(1, { error: KEY })
-        .max(100, { error: KEY })
-        .refine((paths) => new Set(paths).size === paths.length, { error: KEY }),
-    ],
-    { error: KEY },
-  )
-  .describe('What tells two items apart: a field, a dotted path (customer.id), or a list of them')
+const KEY = 'must be a field, a dotted path to one, or a list of at most 100 different fields'
+// Each is a column of two indexes and a condition of every statement; SQLite allows some hundreds.
+const isKey = (all: string[]) => all.length > 0 && all.length <= new Set(all.slice(0, 100)).size
+const keyOfItems = z.union([field.transform((one) => [one]), z.array(field).refine(isKey, KEY)], KEY)
 
 // Numbers and truth values are sent as they were typed.
 const filterText = z.string().meta({ type: ['string', 'number', 'boolean'] })
-const filter = z.union([filterText, z.array(filterText).min(1)], {
-  error:
-    'must be a text or a number, or a list of them. Write it like "state: paid", filter[state] as one key in quotes.',
-})
+const filters = z.record(
+  z.string().refine((name) => name !== 'page', 'cannot be a filter: see backfill --from-page'),
+  z.union([filterText, z.array(filterText).min(1)], 'must be a text or a number, or a list of them'),
+)
+const history = z.union([truth, duration()], 'must be true, false, or a duration like 90d')
 
-const settings = {
-  path: urlPath.describe('Path of the list behind baseUrl. Default: /api/v1/admin/NAME'),
-  filters: orEmpty(z.record(z.string(), filter, { error: MAPPING }), () => ({})).describe(
-    "Sent as query parameters with every request; an organization's replace all of them",
-  ),
-  history: keptFor.describe('Keep superseded versions: true, false, or for how long (90d)'),
-  ignore: orEmpty(list(field, 'fields'), () => []).describe(
-    'Fields (dotted paths) that are not compared: a row in which only these differ is left as it is',
-  ),
-  total: choice(['check', 'ignore']).describe('Whether meta.total can be counted by'),
-  newest: choice(['auto', 'first', 'last']).describe('The end of the list where new items appear'),
+/** One list; only its path takes the default from its name. */
+export const Collection = mapping({
+  path: urlPath.optional().describe('Path of the list behind baseUrl. Default: /api/v1/admin/NAME'),
+  key: key(keyOfItems, 'id', 'What tells two items apart: a field, a dotted path (a.id), or a list of them'),
+  filters: key(filters, {}, "Sent as query parameters; an organization's replace all of them"),
+  history: key(history, 'true', 'Keep superseded versions: true, false, or for how long (90d)'),
+  ignore: key(z.array(field), [], 'Fields that are not compared: a row in which only these differ stays'),
+  total: key(z.enum(['check', 'ignore']), 'check', 'Whether meta.total can be counted by'),
+  newest: key(z.enum(['auto', 'first', 'last']), 'auto', 'The end of the list where new items appear'),
+})
+const { key: _, ...overridable } = Collection.shape
+
+/** Its tables stand beside the mirror's own. */
+const NAME =
+  /^(?!sync_|sqlite_|organizations$)(?!.*__)[a-z][a-z0-9_]{0,59}(?<!_|_raw|_json|_history|_versions|_changes|_by_key|_by_end|_seq|_at_\w+)$/i
+const collectionName = z
+  .string()
+  .regex(
+    NAME,
+    'must be a name of at most 60 letters, digits and _ that begins with a letter, without __, and none that the mirror has for itself ' +
+      '(organizations, sync_..., ..._raw, ..._history, ..._changes). Choose another one, and give the address as its path',
+  )
+
+/** False: not synced. True, empty or settings: synced. */
+function collectionsOf<Settings extends z.ZodType>(one: Settings, meaning: string) {
+  const entry = z.union(
+    [truth, z.null(), one],
+    'must be a mapping of settings ({} for the defaults), or false',
+  )
+  return z
+    .record(collectionName, entry)
+    .prefault({} as never)
+    .describe(meaning)
 }
 
-/** A collection of every organization, with its defaults; only `path` takes its default from the name. */
-const Collection = mapping({
-  path: settings.path.optional(),
-  key: key.prefault('id'),
-  filters: settings.filters.prefault({}),
-  history: settings.history.prefault('true'),
-  ignore: settings.ignore.prefault([]),
-  total: settings.total.default('check'),
-  newest: settings.newest.default('auto'),
-})
+const TOKEN = `must be a token alone, without "Bearer", quotes and spaces, best as \${NAME} from the environment`
 
-/** The settings of a collection that has none of its own. */
-export const COLLECTION_DEFAULTS = Collection.parse({})
-
-const SWITCH = { error: 'must be a mapping of settings, or false. Write {} for the defaults.' }
-/** False: not synced. True, null or settings: synced. */
-const collectionEntry = z.union([truth(), z.null(), Collection], SWITCH)
-const overrideEntry = z.union([truth(), z.null(), mapping(settings).partial()], SWITCH)
-
-const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i
-const TOKEN = `must be a token alone, without "Bearer", best as \${NAME} from the environment`
-
-const organization = mapping(
-  {
-    id: checked('the UUID of the organization, like 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d', (id) =>
-      UUID.test(id),
-    )
-      .transform((id) => id.toLowerCase())
-      .describe('UUID of the organization'),
-    name: checked('a short name: no control characters, and no space at either end', (name) =>
-      /^(?!\s)[^\p{Cc}]+(?<!\s)$/u.test(name),
-    ).describe('Short name for the command line and the logs; unique'),
-    token: z
-      .string({ error: `${TOKEN}.` })
-      .superRefine((token, context) => {
-        const fault = tokenFault(token)
-        if (fault !== null) context.addIssue({ code: 'custom', message: `${TOKEN}; this ${fault}.` })
-      })
-      .meta({ type: ['string', 'number'] })
-      .optional()
-      .describe(`Access token, best as \${NAME} from the environment; or give tokenFile`),
-    tokenFile: filePath.optional().describe('File that holds the access token; read again for each run'),
-    schedule: cron.optional().describe('Instead of the schedule for all'),
-    refresh: refresh.optional().describe('Instead of the refreshes for all'),
-    collections: orEmpty(z.record(z.string(), overrideEntry, { error: MAPPING }), () => ({}))
-      .prefault({})
-      .describe('Settings for this organization only (all but key); one set to false is not synced'),
-  },
-  'must be a mapping with id, name and token. Write each on a line like "name: acme".',
-).meta({ oneOf: [{ required: ['token'] }, { required: ['tokenFile'] }] })
-
-const entries = z
-  .object(
-    { orders: collectionEntry.optional(), establishments: collectionEntry.optional() },
-    { error: MAPPING },
-  )
-  .catchall(collectionEntry)
+const organization = mapping({
+  id: z.guid('must be the UUID of the organization').toLowerCase().describe('UUID of the organization'),
+  name: z
+    .string()
+    .regex(/^\S(.*\S)?$/, 'must be a short name')
+    .describe('Short name for the command line and the logs; unique'),
+  token: z
+    .string()
+    .refine(isToken, TOKEN)
+    .meta({ type: ['string', 'number'] })
+    .optional()
+    .describe(`Access token, best as \${NAME} from the environment; or give tokenFile`),
+  tokenFile: filePath.optional().describe('File that holds the access token; read again for each run'),
+  schedule: cron.optional().describe('Instead of the schedule for all'),
+  refresh: refresh.optional().describe('Instead of the refreshes for all'),
+  collections: collectionsOf(
+    mapping(overridable),
+    'Settings for this organization only (all but key); one set to false is not synced',
+  ),
+}).meta({ oneOf: [{ required: ['token'] }, { required: ['tokenFile'] }] })
 
 /** The configuration file, with all defaults; durations are milliseconds. */
 export const FileSchema = mapping({
-  api: api.describe('The API that is mirrored'),
-  rateLimit: rateLimit.describe('How fast requests may be sent'),
-  retry: retry.describe('Further tries after faults that pass by themselves; a 429 is none'),
-  database: databasePlace
-    .prefault('../data/mirror.db')
-    .describe('The mirror, relative to this folder; or postgres://user@host:5432/name?schema=admin_mirror'),
-  publish: filePath.nullable().default(null).describe('A copy for readers. Default: none'),
-  publishEvery: duration('5m').describe('Shortest time between two copies'),
-  publishMode: fileMode.prefault('0644').describe('File mode of the copy'),
-  ping: pingAddress
-    .nullable()
-    .default(null)
-    .describe('URL of a dead-man switch, which is told of runs and of the verdict. Default: none'),
-  schedule: cron.prefault('*/15 * * * *').describe('When to sync: cron, 5 or 6 fields'),
+  api: mapping({
+    baseUrl: baseUrl.describe('Address of the API, a path prefix included; no user name, query or fragment'),
+    timeout: key(wait(), '30s', 'Timeout of one request, including its body'),
+    maxResponseBytes: key(whole(1024), '33554432', 'Largest answer that is read, decompressed'),
+  }).describe('The API that is mirrored'),
+  rateLimit: section('How fast requests may be sent', {
+    // 0.001 is one in 16 hours 40 minutes.
+    requestsPerMinute: nullable(
+      number(z.number().min(0.001)),
+      'A ceiling of our own: no 60 seconds hold more; 0.5 is one in two minutes. Default: none',
+    ),
+    sharePercent: key(percent(1), '100', "Our share of the server's limit, in percent"),
+    scope: key(z.enum(['token', 'organization', 'all']), 'token', 'Who shares one budget'),
+    fallbackWait: key(wait(), '60s', 'Pause after a 429 that announces none'),
+    maxWait: key(duration(), '15m', 'Longest pause to wait for; beyond it the run stops where it is'),
+  }),
+  retry: section('Further tries after faults that pass by themselves; a 429 is none', {
+    attempts: key(whole(1), '5', 'Tries of one page for faults that pass by themselves'),
+    minDelay: key(wait(), '1s', 'Shortest wait between two tries of a page'),
+    maxDelay: key(wait(), '60s', 'Longest wait between two tries; never less than minDelay'),
+  }),
+  database: key(
+    database,
+    '../data/mirror.db',
+    'The mirror, relative to this folder; or postgres://user@host:5432/name?schema=admin_mirror',
+  ),
+  publish: nullable(filePath, 'A copy for readers. Default: none'),
+  publishEvery: key(duration(), '5m', 'Shortest time between two copies'),
+  publishMode: key(fileMode, '0644', 'File mode of the copy'),
+  ping: nullable(ping, 'URL of a dead-man switch, which is told of runs and of the verdict. Default: none'),
+  schedule: key(cron, '*/15 * * * *', 'When to sync: cron, 5 or 6 fields'),
   refresh: refresh.optional(),
-  timezone: timezone.prefault('UTC').describe('Time zone of the schedules'),
-  concurrency: number(1, 100).prefault('4').describe('Requests in flight at the same time'),
-  maxPasses: number(1, 10).prefault('3').describe('Passes of one walk over a list that changes meanwhile'),
-  resumeWithin: duration('24h').describe('An interrupted walk without progress for longer starts over'),
-  removals: removals.describe('More removals than both in one walk are held back'),
-  keepRuns: duration('90d').describe('For how long lines of sync_runs and closed walks are kept'),
-  http: http.nullable().default(null).describe('Health, metrics and status over HTTP. Default: no listener'),
-  collections: orEmpty(entries, () => ({}))
-    .prefault({})
-    .describe('The lists to mirror; orders and establishments are there unless false'),
-  organizations: list(organization, 'organizations')
-    .min(1, { error: 'must name at least one organization. Write one with id, name and token.' })
+  timezone: key(timezone, 'UTC', 'Time zone of the schedules'),
+  concurrency: key(whole(1, 100), '4', 'Requests in flight at the same time'),
+  maxPasses: key(whole(1, 10), '3', 'Passes of one walk over a list that changes meanwhile'),
+  resumeWithin: key(duration(), '24h', 'An interrupted walk without progress for longer starts over'),
+  removals: section('More removals than both in one walk are held back', {
+    brakePercent: key(percent(0), '20', "Percent of the job's live rows that one walk may remove"),
+    brakeRows: key(whole(0), '10', 'Rows that one walk may remove whatever the percentage'),
+  }),
+  keepRuns: key(duration(), '90d', 'For how long lines of sync_runs and closed walks are kept'),
+  http: nullable(
+    mapping({
+      host: key(z.string().min(1), '127.0.0.1', 'Address to listen on; 0.0.0.0 for all, as in a container'),
+      port: key(whole(0, 65_535), '9464', 'Port to listen on; 0 for any that is free'),
+    }),
+    'Health, metrics and status over HTTP. Default: no listener',
+  ),
+  collections: collectionsOf(
+    Collection,
+    'The lists to mirror; orders and establishments are there unless false',
+  ),
+  organizations: z
+    .array(organization)
+    .min(1, 'must name at least one organization, with id, name and token')
     .describe('The organizations whose lists are mirrored'),
 }).meta({ title: 'Configuration of admin-mirror' })
 
 export type FileConfig = z.output<typeof FileSchema>
+
+/** Reports what breaks a rule that involves more than one key. Reads the plain values, so that no problem hides others. */
+export function checkAcrossKeys(
+  { database: mirror = '../data/mirror.db', publish, collections, organizations }: Mapping,
+  file: string,
+  report: (path: KeyPath, message: string) => void,
+): void {
+  const placeOf = (path: unknown) => resolve(dirname(file), String(path))
+  if (publish !== undefined && isPostgresAddress(String(mirror)))
+    report(['publish'], 'copies a mirror in a file, and this one is on a server')
+  if (publish !== undefined && [file, placeOf(mirror)].includes(placeOf(publish)))
+    report(['publish'], 'is the same file as database, or this one')
+
+  const names = collectionNames(mappingOf(collections))
+  for (const [index, name] of names.entries())
+    if (isIn(name, names.slice(0, index)))
+      report(['collections', name], 'is the name of another collection, in another case')
+
+  const all = Array.isArray(organizations) ? organizations.map(mappingOf) : []
+  for (const [index, one] of all.entries()) {
+    const path = ['organizations', index]
+    for (const own of ['id', 'name']) {
+      const others = all.slice(0, index).map((other) => other[own])
+      if (isIn(one[own], others)) report([...path, own], 'is that of another organization, too')
+    }
+    if (one.token !== undefined && one.tokenFile !== undefined)
+      report([...path, 'tokenFile'], 'is given beside token: keep one of the two')
+    if (one.token === undefined && one.tokenFile === undefined)
+      report([...path, 'token'], `is missing: it or tokenFile must be there, best as token: \${NAME}`)
+    for (const name of Object.keys(mappingOf(one.collections)).filter((given) => !names.includes(given)))
+      report(
+        [...path, 'collections', name],
+        `is not under collections at the top. ${didYouMean(name, names)}`,
+      )
+  }
+}
+
+/** The collections that are mirrored unless the file sets them to false, then those of the file in its order. */
+export function collectionNames(collections: Mapping): string[] {
+  return [...new Set(['orders', 'establishments', ...Object.keys(collections)])]
+}
+
+/** Whether a text is in a list, in any case. */
+function isIn(text: unknown, list: readonly unknown[]): boolean {
+  return typeof text === 'string' && list.some((other) => String(other).toLowerCase() === text.toLowerCase())
+}

@@ -1,9 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
-import { type Config, type LoadOptions, loadConfig } from '../../src/config/config.ts'
-import { ConfigError } from '../../src/config/problems.ts'
+import { type Config, type LoadOptions, parseConfig } from '../../src/config/config.ts'
+import { ConfigError } from '../../src/config/yaml.ts'
 
 /** Six lines: what a test adds at the top level begins in line 7, a key of the organization too (4 spaces). */
 export const SMALLEST = `api:
@@ -14,41 +10,19 @@ organizations:
     token: secret-of-acme
 `
 
-export function makeFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'admin-mirror-config-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  return folder
+const FILE = '/etc/mirror/admin-mirror.yaml'
+
+export function load(text: string, options: Partial<LoadOptions> = {}): Config {
+  return parseConfig(text, FILE, { env: {}, tokens: 'resolve', ...options })
 }
 
-function writeConfig(content: string | Uint8Array): string {
-  const file = join(makeFolder(), 'admin-mirror.yaml')
-  writeFileSync(file, content)
-  return file
-}
-
-/** In place of those of another room. */
-const NAME_ENDS = ['_raw', '_history', '_changes', '_history_by_key']
-
-export function load(content: string | Uint8Array, options: Partial<LoadOptions> = {}): Config {
-  return loadConfig(writeConfig(content), {
-    env: {},
-    tokens: 'resolve',
-    nameEnds: NAME_ENDS,
-    ...options,
-  })
-}
-
-export function errorOf(content: string | Uint8Array, options: Partial<LoadOptions> = {}): ConfigError {
+/** `line:column  key: message` of each problem. */
+export function problemsOf(text: string, options: Partial<LoadOptions> = {}): string[] {
   try {
-    load(content, options)
+    load(text, options)
   } catch (error) {
-    if (error instanceof ConfigError) return error
+    if (error instanceof ConfigError) return error.message.replaceAll(`${FILE}:`, '').split('\n')
     throw error
   }
-  throw new Error('The configuration was accepted')
-}
-
-/** `key line:column` of each problem. */
-export function placesOf(content: string | Uint8Array, options: Partial<LoadOptions> = {}): string[] {
-  return errorOf(content, options).problems.map(({ key, line, column }) => `${key} ${line}:${column}`)
+  return []
 }

@@ -1,30 +1,34 @@
-import { dirname, resolve } from 'node:path'
+import fs from 'node:fs'
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type CollectionConfig, findOrganization } from '../../src/config/organizations.ts'
+import { findOrganization } from '../../src/config/config.ts'
+import { parsePostgresAddress } from '../../src/config/postgres-address.ts'
+import { TokenFileError } from '../../src/config/token-file.ts'
+import { tempFolder } from '../helpers/temp-folder.ts'
 import { load, SMALLEST } from './config-files.ts'
 
-describe('loadConfig', () => {
-  it('fills in every default of the interface', () => {
-    const { file, database, organizations, fingerprint, ...rest } = load(SMALLEST)
+/** What an organization or a collection has where the file says nothing. */
+const ORDERS = {
+  name: 'orders',
+  path: '/api/v1/admin/orders',
+  key: ['id'],
+  filters: {},
+  history: true,
+  ignore: [],
+  total: 'check',
+  newest: 'auto',
+}
 
-    const standard = {
-      key: ['id'],
-      filters: {},
-      history: true,
-      ignore: [],
-      total: 'check',
-      newest: 'auto',
-    }
-    const collections = [
-      { ...standard, name: 'orders', path: '/api/v1/admin/orders' },
-      { ...standard, name: 'establishments', path: '/api/v1/admin/establishments' },
-    ]
-    expect(rest).toEqual({
-      api: {
-        baseUrl: 'https://admin.example.com',
-        timeout: 30_000,
-        maxResponseBytes: 33_554_432,
-      },
+const fingerprintOf = (text: string, T: string) => load(text, { env: { T } }).fingerprint
+
+describe('a configuration', () => {
+  it('has every default of the interface, and keeps secrets out of what a log line would print', () => {
+    const { fingerprint: _, ping, ...config } = load(SMALLEST)
+
+    const collections = [ORDERS, { ...ORDERS, name: 'establishments', path: '/api/v1/admin/establishments' }]
+    expect(JSON.parse(JSON.stringify(config))).toEqual({
+      file: '/etc/mirror/admin-mirror.yaml',
+      api: { baseUrl: 'https://admin.example.com', timeout: 30_000, maxResponseBytes: 33_554_432 },
       rateLimit: {
         requestsPerMinute: null,
         sharePercent: 100,
@@ -33,9 +37,9 @@ describe('loadConfig', () => {
         maxWait: 900_000,
       },
       retry: { attempts: 5, minDelay: 1000, maxDelay: 60_000 },
+      database: '/etc/data/mirror.db',
       postgres: null,
       publish: null,
-      ping: expect.any(Function),
       publishEvery: 300_000,
       publishMode: 0o644,
       schedule: '*/15 * * * *',
@@ -44,126 +48,125 @@ describe('loadConfig', () => {
       maxPasses: 3,
       resumeWithin: 86_400_000,
       removals: { brakePercent: 20, brakeRows: 10 },
-      literalTokens: ['acme'],
       keepRuns: 7_776_000_000,
       http: null,
       collections,
+      organizations: [
+        {
+          id: '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d',
+          name: 'acme',
+          schedule: '*/15 * * * *',
+          refresh: { every: 300_000, share: 10 },
+          collections,
+          tokenPlace: 'token of acme in the configuration',
+        },
+      ],
     })
-    expect(fingerprint).toMatch(/^[0-9a-f]{16}$/)
-    expect(database).toBe(resolve(dirname(file), '../data/mirror.db'))
-    expect(organizations).toEqual([
-      {
-        id: '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d',
-        name: 'acme',
-        schedule: '*/15 * * * *',
-        refresh: { every: 300_000, share: 10 },
-        collections,
-        readToken: expect.any(Function),
-        tokenPlace: 'token of acme in the configuration',
-      },
-    ])
+    expect(config.organizations[0]?.readToken()).toBe('secret-of-acme')
+    expect(ping()).toBeNull()
   })
 
-  it.each(['rateLimit', 'retry', 'removals', 'collections', 'http', 'publish'])(
-    'reads %s without a value as absent',
-    (key) => {
-      const loaded = load(`${SMALLEST}${key}:\n`)
+  it.each<[added: string, at: string, value: unknown]>([
+    ['rateLimit:\nretry:\nhttp:\ncollections:\npublish:', 'publish', null],
+    ['publishMode: 0640', 'publishMode', 0o640],
+    ['database: ./a.db', 'database', '/etc/mirror/a.db'],
+    ['publish: /srv/b.db', 'publish', '/srv/b.db'],
+    ['database: postgres://u:p%40@db/x', 'database', 'postgres://u@db:5432/x?schema=admin_mirror'],
+    ['rateLimit: { requestsPerMinute: 0.5, scope: all }', 'rateLimit.requestsPerMinute', 0.5],
+    ['http: {}', 'http', { host: '127.0.0.1', port: 9464 }],
+    ['    schedule: 0 * * * *', 'organizations.0.schedule', '0 * * * *'],
+    ['    refresh: false', 'organizations.0.refresh', false],
+    ['    refresh: { every: 1m }\nrefresh: false', 'organizations.0.refresh', { every: 60_000, share: 10 }],
+    [
+      '    refresh: { every: 1m }\nrefresh: { share: 2 }',
+      'organizations.0.refresh',
+      { every: 60_000, share: 2 },
+    ],
+    ['    collections: { orders: false }', 'organizations.0.collections.0.name', 'establishments'],
+    ['collections: { orders: false }', 'organizations.0.collections.0.name', 'establishments'],
+    ['collections: { invoices: }', 'collections.2.path', '/api/v1/admin/invoices'],
+    ['    collections: { orders: }\ncollections: { orders: false }', 'collections.0.name', 'orders'],
+    ['collections: { orders: { key: [a.b, c] } }', 'collections.0.key', ['a.b', 'c']],
+    ['collections: { orders: { history: 90d } }', 'collections.0.history', 7_776_000_000],
+    // Values are sent and named as they were typed.
+    [
+      'collections: { orders: { filters: { "a[]": [01, 1e3] } } }',
+      'collections.0.filters',
+      { 'a[]': ['01', '1e3'] },
+    ],
+  ])('with %s has at %s: %j', (added, at, value) => {
+    const config: unknown = load(`${SMALLEST}${added}\n`)
+    const found = at.split('.').reduce((inside, name) => (inside as Record<string, unknown>)[name], config)
 
-      const anyFolder = {
-        file: expect.any(String),
-        database: expect.any(String),
-        fingerprint: expect.any(String),
-      }
-      expect(JSON.parse(JSON.stringify(loaded))).toEqual({
-        ...JSON.parse(JSON.stringify(load(SMALLEST))),
-        ...anyFolder,
-      })
-    },
-  )
-
-  it.each([
-    { forAll: '', own: '', refresh: { every: 300_000, share: 10 } },
-    { forAll: 'refresh: true', own: 'refresh: false', refresh: false },
-    {
-      forAll: 'refresh: false',
-      own: 'refresh: { every: 1m }',
-      refresh: { every: 60_000, share: 10 },
-    },
-    {
-      forAll: 'refresh: { share: 20 }',
-      own: 'refresh: { every: 1m }',
-      refresh: { every: 60_000, share: 20 },
-    },
-  ])('refreshes an organization as it says, else as all: $forAll, $own', ({ forAll, own, refresh }) => {
-    const { organizations } = load(`${SMALLEST}${own === '' ? '' : `    ${own}\n`}${forAll}\n`)
-
-    expect(organizations[0]?.refresh).toEqual(refresh)
+    expect(found).toEqual(value)
   })
 
-  it.each([
-    ['"0644"', 0o644],
-    ['0o640', 0o640],
-  ])('reads publishMode: %s in octal, quoted or not', (given, mode) => {
-    expect(load(`${SMALLEST}publishMode: ${given}\n`).publishMode).toBe(mode)
+  it("has an organization's settings of a collection instead of those for all, and its filters instead of all theirs", () => {
+    const all =
+      'collections: { orders: { key: order_id, filters: { a: 1, b: 2 }, history: false, ignore: [x] } }'
+    const own =
+      '    collections: { orders: { filters: { state: paid }, path: /other, ignore: [], total: ignore } }'
+
+    const { collections, organizations } = load(`${SMALLEST}${own}\n${all}\n`)
+
+    expect(collections[0]).toMatchObject({ filters: { a: '1', b: '2' }, ignore: ['x'], total: 'check' })
+    expect(organizations[0]?.collections[0]).toEqual({
+      ...ORDERS,
+      path: '/other',
+      key: ['order_id'],
+      filters: { state: 'paid' },
+      history: false,
+      total: 'ignore',
+    })
   })
 
-  it('resolves relative paths against the folder of the file, and keeps absolute ones', () => {
-    const loaded = load(`${SMALLEST}database: ./a.db\npublish: /srv/b.db\n`)
-
-    expect(loaded.database).toBe(resolve(dirname(loaded.file), 'a.db'))
-    expect(loaded.publish).toBe('/srv/b.db')
-  })
-
-  it('makes ids lower case, and keeps the order of the organizations', () => {
-    const second =
-      '  - { id: 1B9D6BCD-BBFD-4B2D-9B5D-AB8DFBBD4BED, name: "007", token: x, schedule: 0 * * * * }\n'
-
-    const { organizations } = load(SMALLEST + second)
-
-    expect(organizations.map(({ id, name, schedule }) => [id, name, schedule])).toEqual([
-      ['7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d', 'acme', '*/15 * * * *'],
-      ['1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed', '007', '0 * * * *'],
-    ])
-  })
-
-  it('follows aliases and merge keys', () => {
-    const text = `api: { baseUrl: https://a.example.com, timeout: &short 5s }
+  it('may share settings by aliases and merge keys, and two organizations a token', () => {
+    const { organizations } = load(`api: { baseUrl: https://a.example.com }
 organizations:
   - &first { id: 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d, name: a, token: one, schedule: 1 * * * * }
-  - <<: *first
-    id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed
-    name: b
-retry: { minDelay: *short }
-`
+  - { <<: *first, id: 1B9D6BCD-bbfd-4b2d-9b5d-ab8dfbbd4bed, name: b }
+`)
 
-    const { organizations, retry } = load(text)
-
-    expect(retry.minDelay).toBe(5000)
-    expect(organizations[1]).toMatchObject({ name: 'b', schedule: '1 * * * *' })
+    expect(organizations[1]).toMatchObject({
+      id: '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed',
+      schedule: '1 * * * *',
+    })
     expect(organizations[1]?.readToken()).toBe('one')
   })
 
-  it('keeps tokens out of what a log line would print', () => {
-    const loaded = load(SMALLEST)
-
-    expect(JSON.stringify(loaded)).not.toContain('secret-of-acme')
-    expect(loaded.organizations[0]?.readToken()).toBe('secret-of-acme')
-  })
-})
-
-const fingerprintOf = (content: string, T = 'a') => load(content, { env: { T } }).fingerprint
-
-describe('the fingerprint', () => {
-  it('is another one when a value is, and the same whatever the comments and the environment are', () => {
+  it('has a fingerprint that comments and the environment do not change', () => {
     const text = SMALLEST.replace('secret-of-acme', `\${T}`)
 
-    expect(fingerprintOf(`# a comment\n${text}`, 'b')).toBe(fingerprintOf(text))
-    expect(fingerprintOf(`${text}concurrency: 3\n`)).not.toBe(fingerprintOf(text))
-    expect(load(text, { tokens: 'leave' }).fingerprint).toBe(fingerprintOf(text))
+    expect(fingerprintOf(`# a comment\n${text}`, 'b')).toBe(fingerprintOf(text, 'a'))
+    expect(load(text, { tokens: 'leave' }).fingerprint).toBe(fingerprintOf(text, 'a'))
+    expect(fingerprintOf(`${text}concurrency: 3\n`, 'a')).not.toBe(fingerprintOf(text, 'a'))
+  })
+
+  it.each([
+    ['https://admin.example.com/', 'https://admin.example.com'],
+    ['HTTPS://Admin.Example.com:443/', 'https://admin.example.com'],
+    ['http://127.0.0.1:8080/a/b//', 'http://127.0.0.1:8080/a/b'],
+  ])('with the address %s asks %s', (typed, asked) => {
+    expect(load(SMALLEST.replace('https://admin.example.com', typed)).api.baseUrl).toBe(asked)
+  })
+
+  it('finds an organization by its name, else by its UUID', () => {
+    const other =
+      '  - { id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed, name: 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d, token: x }\n'
+    const config = load(SMALLEST + other)
+
+    const found = [
+      'ACME',
+      '1B9D6BCD-bbfd-4b2d-9b5d-ab8dfbbd4bed',
+      config.organizations[0]?.id ?? '',
+      'acm',
+    ].map((name) => findOrganization(config, name)?.name)
+
+    expect(found).toEqual(['acme', config.organizations[0]?.id, config.organizations[0]?.id, undefined])
   })
 })
 
-describe('variables in a file', () => {
+describe('variables', () => {
   it.each([
     [`a-\${NAME}-\${_1}`, 'a-value-one'],
     [`$\${NAME}`, `\${NAME}`],
@@ -172,113 +175,92 @@ describe('variables in a file', () => {
     [`\${TRICKY}`, `$$ \${NAME} $&`],
   ])('turn %j into %j', (typed, value) => {
     const env = { NAME: 'value', _1: 'one', TRICKY: `$$ \${NAME} $&` }
+    const text = SMALLEST.replace('name: acme', () => `name: "${typed}"`)
 
-    expect(
-      load(
-        SMALLEST.replace('name: acme', () => `name: "${typed}"`),
-        { env },
-      ).organizations[0]?.name,
-    ).toBe(value)
+    expect(load(text, { env }).organizations[0]?.name).toBe(value)
   })
 
-  it('stand for numbers and truth values too, and stay unresolved in tokens for commands that need none', () => {
-    const text = `${SMALLEST.replace('secret-of-acme', `\${T}`)}concurrency: \${COUNT}
-http: { port: "\${COUNT}" }
-collections: { orders: { history: "\${HISTORY}" }, establishments: "\${HISTORY}" }
-`
+  it('stand for numbers and truth values, and leave a token a text', () => {
+    const added = `concurrency: \${N}\ncollections: { orders: { history: "\${OFF}" }, establishments: "\${OFF}" }\n`
+    const text = `${SMALLEST.replace('secret-of-acme', `\${N}`)}${added}`
 
-    const loaded = load(text, { env: { COUNT: '7', HISTORY: 'false' }, tokens: 'leave' })
+    const { concurrency, collections, organizations } = load(text, { env: { N: '07', OFF: 'false' } })
 
-    expect(loaded).toMatchObject({ concurrency: 7, http: { port: 7 } })
-    expect(loaded.collections).toMatchObject([{ name: 'orders', history: false }])
-    expect(() => loaded.organizations[0]?.readToken()).toThrow(
-      'loaded without the token of organization acme',
-    )
+    expect(concurrency).toBe(7)
+    expect(collections).toMatchObject([{ name: 'orders', history: false }])
+    expect(organizations[0]?.readToken()).toBe('07')
   })
 
-  it('leave a token a text, even one of digits', () => {
-    for (const token of ['0123', '1e5', 'true', `\${X}`, '$$']) {
-      const { organizations } = load(SMALLEST.replace('secret-of-acme', `\${T}`), { env: { T: token } })
+  it('of tokens and pings are not needed by commands that send nothing', () => {
+    const text = `${SMALLEST.replace('secret-of-acme', `\${T}`)}ping: "\${P}"\n`
 
-      expect(organizations[0]?.readToken()).toBe(token)
-    }
-    expect(load(SMALLEST.replace('secret-of-acme', '0123')).organizations[0]?.readToken()).toBe('0123')
+    const { organizations } = load(text, { tokens: 'leave' })
+
+    expect(organizations[0]?.tokenPlace).toBe(`\${T}`)
+    expect(() => organizations[0]?.readToken()).toThrow('loaded without the token of acme')
   })
 })
 
-function loadCollections(top: string, own = ''): { top: CollectionConfig[]; own: CollectionConfig[] } {
-  const override = own === '' ? '' : `    collections:\n      ${own}\n`
-  const { collections, organizations } = load(`${SMALLEST}${override}collections:\n  ${top}\n`)
-  return { top: collections, own: organizations[0]?.collections ?? [] }
+/** An organization whose token is in this file of a new folder. */
+function withTokenFile(tokenFile: string, env: Record<string, string> = {}) {
+  const folder = tempFolder()
+  const text = SMALLEST.replace('token: secret-of-acme', `tokenFile: ${tokenFile}`)
+  const [organization] = load(text.replace('DIR', folder), { env: { ...env, DIR: folder } }).organizations
+  if (!organization) throw new Error('no organization')
+  const write = (content: string) => fs.writeFileSync(path.join(folder, 'token'), content)
+  return { ...organization, write, file: path.join(folder, 'token') }
 }
 
-describe('the collections', () => {
-  it.each<[top: string, own: string, expectedTop: string[], expectedOwn: string[]]>([
-    ['invoices: {}', '', ['orders', 'establishments', 'invoices'], ['orders', 'establishments', 'invoices']],
-    ['orders: false', '', ['establishments'], ['establishments']],
-    ['orders: false', 'orders: true', ['orders', 'establishments'], ['orders', 'establishments']],
-    ['orders: true', 'orders: false', ['orders', 'establishments'], ['establishments']],
-  ])('with %j and for the organization %j are %j, synced %j', (top, own, expectedTop, expectedOwn) => {
-    const collections = loadCollections(top, own)
-
-    expect(collections.top.map(({ name }) => name)).toEqual(expectedTop)
-    expect(collections.own.map(({ name }) => name)).toEqual(expectedOwn)
-  })
-
-  it.each([
-    ['12345678901234567890', '12345678901234567890'],
-    ['true', 'true'],
-    ['"a $$ b"', 'a $ b'],
-    ['[01, b, 1e3]', ['01', 'b', '1e3']],
-  ])('send the filter value %s as it was typed', (typed, sent) => {
-    const { top } = loadCollections(`orders: { filters: { "state[]": ${typed} } }`)
-
-    expect(top[0]?.filters).toEqual({ 'state[]': sent })
-  })
-
-  it("have an organization's settings instead of their own, and its filters instead of all theirs", () => {
-    const orders = 'orders: { key: order_id, filters: { a: 1, b: 2 }, history: 5d, ignore: [x, m.y] }'
-    const override = 'orders: { filters: { state: paid }, path: /other, ignore: [], total: ignore }'
-
-    const { top, own } = loadCollections(`${orders}\n  Lines: {}`, override)
-
-    expect(top[2]?.path).toBe('/api/v1/admin/Lines')
-    expect(top[0]).toMatchObject({ filters: { a: '1', b: '2' }, ignore: ['x', 'm.y'] })
-    expect(own[0]).toEqual({
-      name: 'orders',
-      path: '/other',
-      key: ['order_id'],
-      filters: { state: 'paid' },
-      history: 432_000_000,
-      ignore: [],
-      total: 'ignore',
-      newest: 'auto',
+describe('a token file', () => {
+  it('is read again at each call, without the white space around the token', () => {
+    const { readToken, write, tokenPlace, file } = withTokenFile('DIR/token')
+    const read = ['abc', 'new\n', '\ufeffabc\r\n\n', ' \teyJ=.a== '].map((content) => {
+      write(content)
+      return readToken()
     })
+
+    expect(read).toEqual(['abc', 'new', 'abc', 'eyJ=.a=='])
+    expect(tokenPlace).toBe(file)
+  })
+
+  it.each([
+    ['', 'is empty'],
+    ['hidden\nhidden\n', 'holds more than a token'],
+    ['hidden\u0000', 'holds more than a token'],
+    ['"hidden"', 'holds more than a token'],
+    ['ACME_TOKEN=hidden', 'holds more than a token'],
+    [`$\{HIDDEN}`, 'holds more than a token'],
+    ['hidden'.repeat(1400), 'holds more than a token'],
+    [null, 'cannot be read: ENOENT: no such file or directory'],
+  ])('(%#) is named and not quoted', (content, message) => {
+    const { readToken, write, file } = withTokenFile('DIR/token')
+    if (content !== null) write(content)
+
+    expect(readToken).toThrow(TokenFileError)
+    expect(readToken).toThrow(`The token file ${file} of organization acme ${message}`)
+    expect(readToken).not.toThrow(/hidden/i)
+  })
+
+  it('is named by the variable in its path, which may hold the token by mistake', () => {
+    const { readToken } = withTokenFile(`\${ACME_TOKEN}`, { ACME_TOKEN: 'hidden' })
+
+    expect(readToken).toThrow(`The token file named by \${ACME_TOKEN} of organization acme cannot be read`)
+    expect(readToken).not.toThrow('hidden')
   })
 })
 
-describe('the address of the API', () => {
-  it.each([
-    ['https://admin.example.com/', 'https://admin.example.com'],
-    ['HTTPS://Admin.Example.com:443/', 'https://admin.example.com'],
-    ['http://127.0.0.1:8080/a/b//', 'http://127.0.0.1:8080/a/b'],
-  ])('turns %j into %j', (text, value) => {
-    expect(load(SMALLEST.replace('https://admin.example.com', text)).api.baseUrl).toBe(value)
+it.each([
+  ['localhost', false],
+  ['127.8.0.1', false],
+  ['[::1]', false],
+  ['127.0.0.1.evil.example', true],
+  ['localhost.evil.example', true],
+  ['db.example.com', true],
+])('a PostgreSQL server at %s is asked by TLS: %s', (host, tls) => {
+  const address = parsePostgresAddress(`postgres://mirror:a/b#c@d@${host}/data?schema=mirror`)
+
+  expect(address).toMatchObject({
+    value: { tls, user: 'mirror', database: 'data', schema: 'mirror', port: 5432 },
   })
-})
-
-describe('findOrganization', () => {
-  const other = `  - { id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed, name: 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d, token: x }\n`
-  it.each([
-    ['ACME', 0],
-    ['1B9D6BCD-bbfd-4b2d-9b5d-ab8dfbbd4bed', 1],
-    ['7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d', 1],
-    ['acm', undefined],
-  ])('finds %j by name, else by id', (nameOrId, index) => {
-    const config = load(SMALLEST + other)
-
-    const found = findOrganization(config, nameOrId)
-
-    expect(found).toBe(index === undefined ? undefined : config.organizations[index])
-  })
+  expect('value' in address && address.value.password()).toBe('a/b#c@d')
 })

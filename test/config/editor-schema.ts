@@ -1,7 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
-import { isMapping } from '../../src/config/checks.ts'
 import { FileSchema } from '../../src/config/schema.ts'
 
 // `npm run schema` writes config/admin-mirror.schema.json, by which editors know the keys of the configuration.
@@ -11,54 +10,33 @@ export const SCHEMA_FILE = path.resolve(import.meta.dirname, '../../config/admin
 /** A JSON Schema or a part of one. */
 export type JsonSchema = Record<string, unknown>
 
+const VARIABLE = { type: 'string', pattern: '\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}' }
+
 /** The JSON Schema of the configuration file: what may be typed there, `${NAME}` included. */
 export function editorSchema(): JsonSchema {
-  const schema = z.toJSONSchema(FileSchema, {
+  return z.toJSONSchema(FileSchema, {
     io: 'input',
     target: 'draft-7',
     override({ zodSchema, jsonSchema }) {
-      // zod omits the default of a value that is parsed from a text; and a default is a text before it is parsed.
-      if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
+      const { description, default: byDefault, $schema: _, ...form } = jsonSchema
+      // A number is read from a text.
+      if (zodSchema instanceof z.ZodPipe && zodSchema.def.out instanceof z.ZodNumber) {
+        const { $schema: __, ...number } = z.toJSONSchema(zodSchema.def.out)
+        return replace(jsonSchema, { description, anyOf: [number, VARIABLE] })
+      }
+      const isRestricted = form.type === 'boolean' || form.pattern !== undefined || form.enum !== undefined
+      if (isRestricted)
+        replace(jsonSchema, { description, default: byDefault, anyOf: [{ ...form }, { ...VARIABLE }] })
+      const [first] = Array.isArray(form.anyOf) ? form.anyOf : [form]
+      if (typeof byDefault === 'string' && /^(?:number|integer|boolean)$/.test(String(first?.type)))
+        jsonSchema.default = JSON.parse(byDefault)
     },
   })
-  return allowVariables(schema)
 }
 
-const VARIABLE: JsonSchema = { type: 'string', pattern: '\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}' }
-
-/** Allows `${NAME}` in place of any number, truth value or restricted text. */
-function allowVariables(schema: JsonSchema): JsonSchema {
-  const { description, default: standard, ...rest } = mapParts(schema)
-  const isNumber = rest.type === 'number' || rest.type === 'integer'
-  const shown = {
-    ...(description === undefined ? {} : { description }),
-    ...(standard === undefined ? {} : { default: readDefault(standard, isNumber, rest.type === 'boolean') }),
-  }
-  const isRestricted =
-    isNumber || rest.type === 'boolean' || rest.pattern !== undefined || rest.enum !== undefined
-  return isRestricted ? { ...shown, anyOf: [rest, VARIABLE] } : { ...rest, ...shown }
-}
-
-function readDefault(standard: unknown, isNumber: boolean, isSwitch: boolean): unknown {
-  return isNumber ? Number(standard) : isSwitch ? standard === 'true' : standard
-}
-
-function mapParts(schema: JsonSchema): JsonSchema {
-  const mapped: JsonSchema = { ...schema }
-  for (const name of ['items', 'additionalProperties']) {
-    const part = schema[name]
-    if (isMapping(part)) mapped[name] = allowVariables(part)
-  }
-  if (Array.isArray(schema.anyOf))
-    mapped.anyOf = schema.anyOf.map((part) => (isMapping(part) ? allowVariables(part) : part))
-  if (isMapping(schema.properties))
-    mapped.properties = Object.fromEntries(
-      Object.entries(schema.properties).map(([name, part]) => [
-        name,
-        isMapping(part) ? allowVariables(part) : part,
-      ]),
-    )
-  return mapped
+function replace(json: JsonSchema, given: JsonSchema): void {
+  for (const name of Object.keys(json)) delete json[name]
+  Object.assign(json, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)))
 }
 
 /** As the repository has it. */

@@ -1,6 +1,4 @@
-import type { Config } from '../../src/config/config.ts'
-import { createOrganizations, defineCollections } from '../../src/config/organizations.ts'
-import { COLLECTION_DEFAULTS, FileSchema } from '../../src/config/schema.ts'
+import { type Config, parseConfig } from '../../src/config/config.ts'
 import type { Random } from './random.ts'
 import type { ThrottleRules } from './server.ts'
 
@@ -103,31 +101,5 @@ function makeConfig(
     },
     organizations: tenants.map(({ id, name, token }) => ({ id, name, token })),
   }
-  return configOf(given)
-}
-
-/** The configuration of a file that says this. */
-function configOf(given: object): Setting['config'] {
-  const parsed = FileSchema.parse(asTyped(given))
-  const defined = defineCollections(parsed.collections, COLLECTION_DEFAULTS)
-  const options = { file: '/', tokens: 'resolve', variablesIn: () => [] } as const
-  return {
-    ...parsed,
-    file: '/config.yaml',
-    fingerprint: '',
-    postgres: null,
-    publish: null,
-    ping: () => null,
-    literalTokens: [],
-    collections: defined.filter(({ enabled }) => enabled).map(({ config }) => config),
-    organizations: createOrganizations(parsed, defined, options),
-  }
-}
-
-/** The schema reads every number and truth value from the text that was typed. */
-function asTyped(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(asTyped)
-  if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, asTyped(part)]))
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
+  return parseConfig(JSON.stringify(given), '/config.yaml', { env: {}, tokens: 'resolve' })
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { ConfigError } from '../../config/problems.ts'
+import { ConfigError } from '../../config/yaml.ts'
 import { ERRORS, KnownError, MirrorError, UsageError, worstExitCode } from '../../errors.ts'
 import { nextFires } from '../../schedule/cron.ts'
 import { impossibleCollections } from '../../store/core/tables.ts'

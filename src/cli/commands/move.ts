@@ -1,6 +1,6 @@
 import path from 'node:path'
+import { interpolate } from '../../config/config.ts'
 import { parsePostgresAddress } from '../../config/postgres-address.ts'
-import { interpolate } from '../../config/yaml.ts'
 import { JobError, UsageError } from '../../errors.ts'
 import { daemons, livingOwners } from '../../store/core/leases.ts'
 import { move } from '../../store/postgres/move.ts'

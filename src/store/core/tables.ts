@@ -116,7 +116,7 @@ const INDEXES: readonly [end: string, kind: TableKind, on: (keys: string) => str
 ]
 
 /** The ends of the names of a collection's tables, indexes and views, apart from those of arrays and misfits. */
-export const NAME_ENDS: readonly string[] = [
+const NAME_ENDS: readonly string[] = [
   ...TABLE_KINDS.map((kind) => tableName('', kind)).filter((end) => end !== ''),
   ...INDEXES.map(([end]) => end),
   ...VIEW_KINDS.map((kind) => viewName('', kind)),

@@ -25,7 +25,7 @@ async function play({ every = '5m', until, isDue, hasFailed = false, isRunning, 
     refresh: { every, share: 100 },
   })
   const file = workspace.file('admin-mirror.yaml')
-  const config = loadConfig(file, { env: {}, tokens: 'leave', nameEnds: [] })
+  const config = loadConfig(file, { env: {}, tokens: 'leave' })
   const jobs = selectJobs(config, { org: [], collection: [] }).map((selected) => {
     const { name } = selected.organization
     return { selected, scheduled: { name, expression: '', timezone: 'UTC', dueAtStart: false, run: never } }

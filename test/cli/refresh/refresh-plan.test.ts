@@ -16,7 +16,7 @@ function planOf(count: number) {
     rateLimit: { scope: 'all', requestsPerMinute: 60 },
     refresh: { every: '1m', share: 10 },
   })
-  const config = loadConfig(workspace.file('admin-mirror.yaml'), { env: {}, tokens: 'leave', nameEnds: [] })
+  const config = loadConfig(workspace.file('admin-mirror.yaml'), { env: {}, tokens: 'leave' })
   const jobs = selectJobs(config, { org: [], collection: [] })
   const totals = { first: 250, last: 250 }
   const rowsAdded = { first: 0, last: 250 }
