@@ -149,7 +149,7 @@ function createCredentials(config: Config, tokens: Tokens, now: () => number) {
       fingerprints.set(id, fingerprint)
       if (told.get(id) !== fingerprint) await tokens.useToken(id, fingerprint)
       told.set(id, fingerprint)
-      const reason = await tokens.heldReasonOfOrganization(id, fingerprint)
+      const reason = await tokens.heldReason(fingerprint)
       if (reason !== null) throw new TokenRefusedError(`${reason}. ${onHold(resumeCommand([name]))}`)
       const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
       holds.set(fingerprint, hold)

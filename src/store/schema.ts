@@ -90,11 +90,9 @@ CREATE TABLE organizations (
 CREATE INDEX sync_organizations_by_token ON organizations (last_fingerprint);
 
 CREATE TABLE sync_refused_tokens (
-  fingerprint TEXT NOT NULL /* salted */,
-  organization_id TEXT NOT NULL,
+  fingerprint TEXT NOT NULL PRIMARY KEY /* salted */,
   reason TEXT NOT NULL,
-  since TIME NOT NULL,
-  PRIMARY KEY (fingerprint, organization_id)
+  since TIME NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sync_collections (
@@ -158,12 +156,12 @@ CREATE TABLE sync_runs (
   rate_limit_wait_ms INTEGER NOT NULL DEFAULT 0,
   error_code TEXT,
   error_message TEXT,
-  brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh, or a walk in place of one, that found nothing: it goes after a day */,
+  brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh, or a walk in place of one, that found nothing: it goes with the next one */,
   died INTEGER NOT NULL DEFAULT 0 /* 1: its process ended without a word */
 ) STRICT;
 
 CREATE INDEX sync_runs_by_job ON sync_runs (organization_id, collection, id);
-CREATE INDEX sync_runs_brief ON sync_runs (organization_id, collection, started_at) WHERE brief = 1;
+CREATE INDEX sync_runs_brief ON sync_runs (organization_id, collection) WHERE brief = 1;
 -- A job's last walk is found without going through its refreshes, of which each day has hundreds.
 CREATE INDEX sync_runs_of_walks ON sync_runs (organization_id, collection, id) WHERE trigger <> 'refresh';
 
@@ -190,11 +188,10 @@ CREATE TABLE sync_walks (
   untrusted TEXT /* why nothing is removed on the word of a complete full walk; null: it is trusted */,
   new_rejects INTEGER NOT NULL DEFAULT 0 /* rejected items that had never come before */,
   rows_added_before INTEGER NOT NULL DEFAULT 0 /* rows_added of the job when the walk began */,
-  brief INTEGER NOT NULL DEFAULT 0 /* 1: of a short list, in place of a refresh, and it found nothing: it goes after a day */
+  brief INTEGER NOT NULL DEFAULT 0 /* 1: of a short list, in place of a refresh, and it found nothing: it goes with the next one */
 ) STRICT;
 
 CREATE INDEX sync_walks_by_job ON sync_walks (organization_id, collection, status, id);
-CREATE INDEX sync_walks_brief ON sync_walks (organization_id, collection, updated_at) WHERE brief = 1;
 
 -- A line of it may be longer than a table WITHOUT ROWID keeps in place, which would cost each page two more of the log.
 CREATE TABLE sync_pages (
@@ -210,13 +207,12 @@ CREATE TABLE sync_pages (
   why TEXT NOT NULL /* forward, back, rejoin, look, spot, front */,
   resumed INTEGER NOT NULL DEFAULT 0 /* 1: the first answer after another process went on with the walk */,
   read_at TIME NOT NULL,
-  SEQUENCE,
   PRIMARY KEY (walk_id, ordinal)
 ) STRICT;
 
 CREATE TABLE sync_refreshed (
   walk_id INTEGER NOT NULL /* a full walk that was open */,
-  keys TEXT NOT NULL /* JSON list: the ids on a page that a refresh read meanwhile, so the walk does not miss them */
+  keys TEXT NOT NULL /* JSON list: the ids on a page that a refresh or another walk read meanwhile, so this walk does not miss them */
 ) STRICT;
 
 CREATE INDEX sync_refreshed_by_walk ON sync_refreshed (walk_id);

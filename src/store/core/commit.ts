@@ -17,17 +17,16 @@ export function* commitPage(
   yield* tables.write(job, changes.upserts, typed, time)
   const at = timeOf(time)
   const names = namesOf(job)
-  const ids = JSON.stringify(changes.keys.map(({ id }) => id))
+  const ids = () => JSON.stringify(changes.keys.map(({ id }) => id))
+  const walkId = answer?.walk.id ?? 0
   const added = changes.upserts.filter(({ change }) => change === 'added').length
   const newRejects = yield* saveRejects(job, changes, answer?.walk.kind ?? 'refresh', at)
   if (answer) yield* saveAnswer(answer, newRejects, at)
-  else {
-    yield* run(SEEN_BY_REFRESH, { ...names, ids })
-    yield* run(`UPDATE sync_jobs SET refreshed_at = :at WHERE ${OF_JOB}`, { ...names, at })
-  }
-  const counted = yield* one<{ hasMissing: number }>(COUNT_IN_RUN, {
+  else yield* run(`UPDATE sync_jobs SET refreshed_at = :at WHERE ${OF_JOB}`, { ...names, at })
+  const counted = yield* one<Record<'hasMissing' | 'hasOthers', number>>(COUNT_IN_RUN, {
     ...names,
     runId: reader.id,
+    walkId,
     items: changes.items,
     added,
     changed: changes.upserts.length - added,
@@ -37,22 +36,25 @@ export function* commitPage(
   const isOther = row.filters !== MIXED && (row.path !== scope.path || row.filters !== scope.filters)
   // Most pages change neither, and then nothing is written.
   if (added > 0 || isOther) yield* run(COUNT_IN_JOB, { ...names, ...scope, added })
+  if (counted?.hasOthers !== 0) yield* run(SEEN_MEANWHILE, { ...names, ids: ids(), walkId })
   if (counted?.hasMissing !== 0) {
     const listed = `SELECT id.value FROM ${dialect.each(':ids::text', 'id')}`
     const found = yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${listed})`, {
       ...names,
-      ids,
+      ids: ids(),
     })
     if (found > 0) yield* countHeld(job)
   }
   return { newRejects, rowsAdded: row.rowsAdded + added }
 }
 
-/** The open full walks of the job count the items of a refresh as seen. */
-const SEEN_BY_REFRESH = `
-  INSERT INTO sync_refreshed (walk_id, keys)
-  SELECT id, :ids FROM sync_walks WHERE ${OF_JOB} AND status = 'open' AND kind = 'full'
+/** The open full walks of the job that another one reads now: they count the items of the page as seen. */
+const OTHERS = `
+  FROM sync_walks AS other
+  WHERE ${OF_JOB} AND status = 'open' AND kind = 'full' AND untrusted IS NULL AND other.id <> :walkId
 `
+
+const SEEN_MEANWHILE = `INSERT INTO sync_refreshed (walk_id, keys) SELECT other.id, :ids ${OTHERS}`
 
 const COUNT_IN_RUN = `
   UPDATE sync_runs
@@ -67,7 +69,9 @@ const COUNT_IN_RUN = `
     rate_limit_hits = :rateLimitHits,
     rate_limit_wait_ms = :rateLimitWaitMs
   WHERE id = :runId
-  RETURNING CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) THEN 1 ELSE 0 END AS "hasMissing"
+  RETURNING
+    CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) THEN 1 ELSE 0 END AS "hasMissing",
+    CASE WHEN EXISTS (SELECT 1 ${OTHERS}) THEN 1 ELSE 0 END AS "hasOthers"
 `
 
 /** Rows of several lists are stored, until a trusted walk has read one of them. */

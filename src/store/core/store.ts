@@ -6,7 +6,7 @@ import { readShares, writeShare } from './budgets.ts'
 import { commitPage } from './commit.ts'
 import { allRefreshes, asOwner, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
 import { createTables, fitTables, knownTables, typedRows } from './known-tables.ts'
-import { countMissing, isNothingMissing, noteMissing, noteMissingInBatches, removeBatch } from './missing.ts'
+import { findMissing, removeMissing } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
 import { liveKeys, lookUp } from './rows.ts'
 import { beginRun, finishRun } from './runs.ts'
@@ -27,7 +27,7 @@ export function createStore({
   keepRuns,
   isOfOtherTables,
 }: StoreOptions): Omit<Store, 'acquire' | 'release'> {
-  const { dialect, isLocal, now, reading, writing, inBatches } = runner
+  const { dialect, now, reading, writing, inBatches } = runner
   const tables = createTables(runner)
   const time = () => timeOf(now())
   const ago = (ms: number) => timeOf(now() - ms)
@@ -101,23 +101,14 @@ export function createStore({
     shares: (budgetKeys) => reading(readShares(dialect, budgetKeys)),
     writeShare: (share) => writing(() => writeShare(share)),
 
-    async findMissing(lease, rule) {
-      const { job } = lease
-      const judged = () => ({ job, rule, at: time() })
-      if (!(await reading(isNothingMissing(dialect, job, rule)))) {
-        if (isLocal)
-          await noteMissingInBatches({ ...runner, writing: (begin) => owned(lease, begin) }, judged)
-        else await owned(lease, () => noteMissing(dialect, judged()))
-      }
-      return reading(countMissing(job))
-    },
+    findMissing: (lease, rule) => owned(lease, () => findMissing(dialect, lease.job, rule, time())),
     async closeWalk(lease, end) {
       const { job } = lease
       const isRemoving = end.outcome !== null && end.removals === 'remove'
-      const remove = () => owned(lease, () => removeBatch(dialect, job, end.run.id, time()))
+      const remove = () => owned(lease, () => removeMissing(dialect, job, end.run.id, time()))
       if (isRemoving && !(await inBatches(remove)))
         throw new InterruptedError(`${jobName(job)}: stopped while rows were removed`)
-      return owned(lease, () => closeWalk(dialect, job, end, time()))
+      return owned(lease, () => closeWalk(job, end, time()))
     },
     noteRetry: async (lease, retry) => {
       await owned(lease, () => noteRetry(lease.job, retry))
@@ -126,11 +117,10 @@ export function createStore({
 
     async prune(job) {
       const { history } = job.collection
+      await writing(() => pruneWalks(job, ago, keepRuns))
       // After a signal to stop, the next run prunes the rest.
-      const isDone = await inBatches(() => writing(() => pruneWalks(dialect, job, ago, keepRuns)))
-      if (!isDone || typeof history !== 'number') return
-      const end = ago(history)
-      await inBatches(() => writing(() => pruneHistory(dialect, job, end)))
+      const end = typeof history === 'number' ? ago(history) : null
+      if (end !== null) await inBatches(() => writing(() => pruneHistory(dialect, job, end)))
     },
     liveKeys: (job, from) => readingRows(job, (keys) => liveKeys(keys, job, from)),
   }

@@ -3,7 +3,7 @@ import type { BudgetStore } from '../../sync/types.ts'
 import { setting } from './settings.ts'
 import { all, type Columns, type Dialect, one, type Rule, run, timeOf, type Values } from './sql.ts'
 
-// `organizations`: what is configured, and whose token is held.
+// `organizations`: what is configured. `sync_refused_tokens`: which tokens are held, by their fingerprints.
 
 export interface RegisteredOrganization {
   id: string
@@ -19,21 +19,19 @@ export interface Tokens {
   register(organizations: readonly RegisteredOrganization[]): Promise<void>
   /** A name for a token that reveals nothing: its hash with a salt of this mirror. */
   fingerprint(token: string): string
-  /** Notes which token an organization uses from now on. It is held if that was refused before; the hold of its former token is that one's alone. */
+  /** Notes which token an organization uses from now on. It is held if that token is. */
   useToken(organizationId: string, fingerprint: string): Promise<void>
+  /** Why a token must not be used; null: it may be. */
+  heldReason(fingerprint: string): Promise<string | null>
   holdOf(fingerprint: string): {
-    /** Why it is held; null if `resume` lifted the hold of one of its organizations. As `refresh` read it last, where there is one. */
+    /** The same at once; as `refresh` read it last, where there is one. */
     heldReason(): string | null
     /** Reads it, where that takes time. */
     refresh?(): Promise<void>
   }
-  /** Why an organization must not use its token. */
-  heldReasonOfOrganization(organizationId: string, fingerprint: string): Promise<string | null>
+  /** Holds a token, with these organizations and all others that use it. */
   hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
-  /**
-   * Lifts every hold of these organizations, and ends the pauses of their budgets, also of the tokens that
-   * they used last. Returns the names of those that were held.
-   */
+  /** Lifts the holds of the tokens that these organizations used last, and ends the pauses of their budgets. Returns the names of all that were held. */
   resume(organizationIds: readonly string[]): Promise<string[]>
   budgets: BudgetStore
 }
@@ -43,23 +41,26 @@ export function commonTokens(
   dialect: Dialect,
   reading: <T>(rule: Rule<T>) => Promise<T>,
   writing: <T>(begin: () => Rule<T>) => Promise<T>,
-): Pick<Tokens, 'useToken' | 'heldReasonOfOrganization' | 'resume'> {
+): Pick<Tokens, 'useToken' | 'heldReason' | 'resume'> {
   return {
     async useToken(id, fingerprint) {
       const text = 'SELECT last_fingerprint AS last FROM organizations WHERE id = :id'
       const row = await reading(one<{ last: string | null }>(text, { id }))
       // Mostly nothing has changed, and then no lock is needed.
-      if (row?.last !== fingerprint) await writing(() => useToken(id, fingerprint))
+      if (row?.last !== fingerprint) await writing(() => run(USE_TOKEN, { id, fingerprint }))
     },
-    async heldReasonOfOrganization(id, fingerprint) {
-      const text =
-        'SELECT reason FROM sync_refused_tokens WHERE organization_id = :id AND fingerprint = :fingerprint'
-      const row = await reading(one<{ reason: string }>(text, { id, fingerprint }))
-      return row?.reason ?? null
-    },
+    heldReason: (fingerprint) => reading(heldReasonOfToken(fingerprint)),
     resume: (organizationIds) => writing(() => resume(dialect, organizationIds)),
   }
 }
+
+const USE_TOKEN = `
+  UPDATE organizations
+  SET
+    last_fingerprint = :fingerprint,
+    (held_since, held_reason) = (SELECT since, reason FROM sync_refused_tokens WHERE fingerprint = :fingerprint)
+  WHERE id = :id
+`
 
 /** The mirror's salt; empty if there is none yet. */
 export function* readSalt(): Rule<string> {
@@ -131,98 +132,62 @@ function textIn(row: Values, columns: readonly string[]): string {
   return JSON.stringify(columns.map((name) => row[name]))
 }
 
-/** An organization that comes with another token leaves the hold of its former one, and gets that of this one, if it was refused. */
-function* useToken(id: string, fingerprint: string): Rule<void> {
-  yield* run(
-    `
-      INSERT INTO sync_refused_tokens (organization_id, fingerprint, reason, since)
-      SELECT :id, fingerprint, reason, since FROM sync_refused_tokens WHERE fingerprint = :fingerprint LIMIT 1
-      ON CONFLICT DO NOTHING
-    `,
-    { id, fingerprint },
-  )
-  yield* run(
-    `
-      UPDATE organizations
-      SET
-        last_fingerprint = :fingerprint,
-        (held_since, held_reason) = (
-          SELECT since, reason
-          FROM sync_refused_tokens
-          WHERE organization_id = :id AND fingerprint = :fingerprint
-        )
-      WHERE id = :id AND last_fingerprint IS DISTINCT FROM :fingerprint
-    `,
-    { id, fingerprint },
-  )
-}
-
-/** Why a token is held, unless one of the organizations that use it is free; null: it is not. */
 export function* heldReasonOfToken(fingerprint: string): Rule<string | null> {
   const row = yield* one<{ reason: string }>(
-    `
-      SELECT reason
-      FROM sync_refused_tokens
-      WHERE fingerprint = :fingerprint AND NOT EXISTS (
-        SELECT 1 FROM organizations WHERE last_fingerprint = :fingerprint AND held_since IS NULL AND configured = 1
-      )
-      LIMIT 1
-    `,
+    'SELECT reason FROM sync_refused_tokens WHERE fingerprint = :fingerprint',
     { fingerprint },
   )
   return row?.reason ?? null
 }
 
-/** Returns why the token is held now; null if the mirror has none of these organizations any more. */
 export function* hold(
   dialect: Dialect,
   ...[organizationIds, fingerprint, reason, at]: Parameters<Tokens['hold']>
-): Rule<string | null> {
-  const chosen = `SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')}`
-  const refusal = { ids: JSON.stringify(organizationIds), fingerprint, reason, at }
+): Rule<void> {
+  const refusal = { fingerprint, reason, at }
+  yield* run(
+    `
+      INSERT INTO sync_refused_tokens (fingerprint, reason, since) VALUES (:fingerprint, :reason, :at)
+      ON CONFLICT (fingerprint) DO UPDATE SET reason = excluded.reason, since = excluded.since
+    `,
+    refusal,
+  )
   yield* run(
     `
       UPDATE organizations
       SET held_since = :at, held_reason = :reason, last_fingerprint = :fingerprint
-      WHERE id IN (${chosen})
+      WHERE last_fingerprint = :fingerprint OR id IN (SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')})
     `,
-    refusal,
+    { ...refusal, ids: JSON.stringify(organizationIds) },
   )
-  yield* run(
-    `
-      INSERT INTO sync_refused_tokens (organization_id, fingerprint, reason, since)
-      SELECT id, :fingerprint, :reason, :at FROM organizations WHERE id IN (${chosen})
-      ON CONFLICT (organization_id, fingerprint) DO UPDATE SET reason = excluded.reason, since = excluded.since
-    `,
-    refusal,
-  )
-  // Only organizations that use the token now decide whether it is held.
-  yield* run(
-    'UPDATE organizations SET last_fingerprint = NULL WHERE last_fingerprint = :fingerprint AND held_since IS NULL',
-    { fingerprint },
-  )
-  return yield* heldReasonOfToken(fingerprint)
 }
 
-/** Returns the names of the organizations that were held. */
 function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<string[]> {
   const ids = JSON.stringify(organizationIds)
   const chosen = `SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')}`
+  const used = `SELECT last_fingerprint FROM organizations WHERE id IN (${chosen})`
   // Requests of the last minute still count.
   yield* run(
     `
       UPDATE sync_gates
       SET closed_until = :never, version = version + 1
-      WHERE scope = 'all' OR scope IN (${chosen})
-        OR scope IN (SELECT last_fingerprint FROM organizations WHERE id IN (${chosen}))
+      WHERE scope = 'all' OR scope IN (${chosen}) OR scope IN (${used})
     `,
     { ids, never: timeOf(0) },
   )
-  yield* run(`DELETE FROM sync_refused_tokens WHERE organization_id IN (${chosen})`, { ids })
+  // With those that nobody uses now, as far as is known: a process may have one that the configuration no longer has.
+  yield* run(
+    `
+      DELETE FROM sync_refused_tokens
+      WHERE fingerprint IN (${used})
+        OR fingerprint NOT IN (SELECT last_fingerprint FROM organizations WHERE last_fingerprint IS NOT NULL)
+    `,
+    { ids },
+  )
   const lifted = yield* all<{ name: string }>(
     `
       UPDATE organizations SET held_since = NULL, held_reason = NULL
-      WHERE id IN (${chosen}) AND held_since IS NOT NULL
+      WHERE last_fingerprint IN (${used}) AND held_since IS NOT NULL
       RETURNING name
     `,
     { ids },

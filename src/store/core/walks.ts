@@ -9,8 +9,8 @@ import type {
 } from '../../sync/store.ts'
 import type { Job, WalkOutcome } from '../../sync/types.ts'
 import { confirmScope, heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
-import { holdMissing, removeMissing } from './missing.ts'
-import { all, type Dialect, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
+import { holdMissing } from './missing.ts'
+import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
 
@@ -107,17 +107,16 @@ export function* resumeWalk(job: Job, walkId: number, rules: KeptRules, at: stri
   }
 }
 
-/** Ends a walk: removes rows or holds them back, completes or abandons it. */
+/** Ends a walk: holds rows back, completes or abandons it. What is to be removed is gone already. */
 export function* closeWalk(
-  dialect: Dialect,
   job: Job,
   { walk, run: reader, outcome, removals, refresh }: WalkClosing,
   at: string,
 ): Rule<{ heldBack: HeldRemovals | null }> {
   if (outcome === null) yield* abandonWalk(walk.id, at)
   else {
-    if (removals === 'remove') yield* removeMissing(dialect, job, reader.id, at)
-    else if (removals !== 'none') yield* holdMissing(job, removals.hold === 'earlier' ? null : removals.hold)
+    if (typeof removals === 'object')
+      yield* holdMissing(job, removals.hold === 'earlier' ? null : removals.hold)
     if (walk.kind === 'full' && outcome.untrusted === null) yield* confirmScope(job)
     yield* completeWalk(walk.id, reader.id, outcome, at)
     if (refresh) yield* saveRefresh(job, refresh)

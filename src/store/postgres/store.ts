@@ -91,9 +91,9 @@ export async function createTokens(server: Server, newSalt: () => string): Promi
     }),
     async hold(organizationIds, fingerprint, reason, at) {
       // Tried once, even after the signal: the caller repeats it while the server is away (`untilHoldIsWritten`).
-      const held = await server.once(hold(POSTGRES, organizationIds, fingerprint, reason, at))
+      await server.once(hold(POSTGRES, organizationIds, fingerprint, reason, at))
       writes.set(fingerprint, (writes.get(fingerprint) ?? 0) + 1)
-      reasons.set(fingerprint, held)
+      reasons.set(fingerprint, reason)
     },
     budgets: createBudgets(server),
   }

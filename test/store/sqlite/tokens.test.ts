@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Connection, runRule } from '../../../src/store/sqlite/driver.ts'
+import { fingerprintOf } from '../../../src/store/core/tokens.ts'
+import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { createTokens } from '../../../src/store/sqlite/tokens.ts'
 import { START, timeAt } from '../../helpers/clock.ts'
 import { ACME, GLOBEX } from '../../helpers/jobs.ts'
@@ -22,19 +23,10 @@ async function held() {
   return { test, tokens, fingerprint }
 }
 
-const tokensOn = (connection: Connection, salt: string) =>
-  createTokens({
-    connection,
-    transact: async (begin) => runRule(connection, begin()),
-    wait: async (task) => task(),
-    newSalt: () => salt,
-  })
-
-const use = (tokens: TestMirror['tokens'], token: string) =>
-  tokens.useToken(ACME.id, tokens.fingerprint(token))
+const sinceOf = (test: TestMirror) => organizations(test).map(({ held_since }) => held_since)
 
 describe('a refused token', () => {
-  it('holds its organizations, and all others with the same token', async () => {
+  it('holds all organizations that use it, and its like in no other mirror', async () => {
     const { test, tokens, fingerprint } = await held()
 
     const hold = { configured: 1, held_since: timeAt(0), held_reason: 'refused (401)' }
@@ -44,78 +36,48 @@ describe('a refused token', () => {
     ])
     expect(tokens.holdOf(fingerprint).heldReason()).toBe('refused (401)')
     expect(tokens.holdOf(tokens.fingerprint('another')).heldReason()).toBeNull()
-  })
-
-  it.each<[string, (tokens: TestMirror['tokens']) => Promise<unknown>, (string | null)[], boolean]>([
-    ['the same token is used again', (tokens) => use(tokens, TOKEN), [timeAt(0), timeAt(0)], true],
-    ['one of them has another token', (tokens) => use(tokens, 'another'), [null, timeAt(0)], true],
-    ['resume was typed for one of them', (tokens) => tokens.resume([ACME.id]), [null, timeAt(0)], false],
-  ])('holds its organizations or not, once %s', async (_what, happen, since, isHeld) => {
-    const { test, tokens, fingerprint } = await held()
-
-    await happen(tokens)
-
-    expect(organizations(test).map(({ held_since }) => held_since)).toEqual(since)
     // A later process has the mirror's salt, whatever it would make itself.
-    const later = tokensOn(test.connection, 'another salt')
-    expect(later.holdOf(later.fingerprint(TOKEN)).heldReason() !== null).toBe(isHeld)
+    const { connection } = test
+    const later = createTokens({
+      connection,
+      transact: async (begin) => runRule(connection, begin()),
+      wait: async (task) => task(),
+      newSalt: () => 'another salt',
+    })
     expect(later.fingerprint(TOKEN)).toBe(fingerprint)
+    expect(fingerprintOf(TOKEN, 'of another mirror')).not.toBe(fingerprint)
   })
 
-  it('is known by a fingerprint that is another one in every mirror', async () => {
-    const fingerprints = []
-    for (const salt of ['one salt', 'another salt']) {
-      const { connection } = openTestMirror()
-      connection.exec("DELETE FROM sync_settings WHERE name = 'salt'")
-      const tokens = tokensOn(connection, salt)
-      await tokens.register([])
-      fingerprints.push(tokens.fingerprint(TOKEN))
-    }
-
-    expect(new Set(fingerprints).size).toBe(2)
-  })
-
-  it('stays refused for who still has it or has it again, though its organization goes on with another one, until resume', async () => {
+  it('stays held, also for who comes later or comes back to it, until resume', async () => {
     const { test, tokens, fingerprint } = await held()
-    const sinceOf = () => organizations(test).map(({ held_since: since }) => since)
-    const reasons = async () => [
-      tokens.holdOf(fingerprint).heldReason(),
-      await tokens.heldReasonOfOrganization(ACME.id, fingerprint),
-    ]
-    await tokens.resume([GLOBEX.id])
-    await tokens.useToken(GLOBEX.id, tokens.fingerprint('of globex'))
+    const use = (id: string, token: string) => tokens.useToken(id, tokens.fingerprint(token))
+    const happened: [since: unknown[], reason: string | null][] = []
+    const look = async () => happened.push([sinceOf(test), await tokens.heldReason(fingerprint)])
 
-    await use(tokens, 'another')
-    expect([sinceOf(), await reasons()]).toEqual([
-      [null, null],
-      ['refused (401)', 'refused (401)'],
+    await use(ACME.id, 'another')
+    await look()
+    await use(ACME.id, TOKEN)
+    await look()
+    await use(ACME.id, 'another')
+    expect(await tokens.resume([ACME.id])).toEqual([])
+    await look()
+    // Nobody uses it then: a process may still have it.
+    await use(GLOBEX.id, 'another')
+    await tokens.resume([ACME.id])
+    await look()
+    await tokens.hold([GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
+    expect(await tokens.resume([GLOBEX.id])).toEqual(['globex'])
+    await use(ACME.id, TOKEN)
+    await look()
+
+    const reason = 'refused (401)'
+    expect(happened).toEqual([
+      [[null, timeAt(0)], reason],
+      [[timeAt(0), timeAt(0)], reason],
+      [[null, timeAt(0)], reason],
+      [[null, null], null],
+      [[null, null], null],
     ])
-
-    await use(tokens, TOKEN)
-    expect([sinceOf(), await reasons()]).toEqual([
-      [timeAt(0), null],
-      ['refused (401)', 'refused (401)'],
-    ])
-
-    expect(await tokens.resume([ACME.id])).toHaveLength(1)
-    expect([sinceOf(), await reasons()]).toEqual([
-      [null, null],
-      [null, null],
-    ])
-  })
-
-  it('holds an organization too that starts to use it later', async () => {
-    const { test, tokens } = await held()
-    const initech = { id: '11111111-2222-4333-8444-555555555555', name: 'initech', collections: ['orders'] }
-    await tokens.register([...[ACME, GLOBEX].map((one) => ({ ...one, collections: ['orders'] })), initech])
-
-    await tokens.useToken(initech.id, tokens.fingerprint(TOKEN))
-
-    expect(await tokens.heldReasonOfOrganization(initech.id, tokens.fingerprint(TOKEN))).toEqual(
-      expect.any(String),
-    )
-    expect(tokens.holdOf(tokens.fingerprint(TOKEN)).heldReason()).toEqual(expect.any(String))
-    expect(organizations(test).every(({ held_since }) => held_since !== null)).toBe(true)
   })
 })
 
