@@ -130,7 +130,7 @@ CREATE TABLE sync_jobs (
 
 CREATE TABLE sync_workers (
   name TEXT NOT NULL PRIMARY KEY /* HOST-PID-MARK of a process */,
-  heard_at TIME /* when it last said that it lives; null: it is taken for dead */,
+  heard_at TIME NOT NULL /* when it last said that it lives */,
   started_at TIME NOT NULL,
   configuration TEXT /* of a start: the fingerprint of its configuration */
 ) STRICT, WITHOUT ROWID;

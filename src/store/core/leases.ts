@@ -2,8 +2,8 @@ import { type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
 import { all, msOf, one, type Rule, type Runner, run, type StoredTime, timeOf } from './sql.ts'
 
 // Which process works on which job: the job's row names its owner, and `sync_workers` says when each process was heard last. A process with jobs says
-// so again every few seconds. One that died is known at once on its own machine; elsewhere it is found silent. Then it is buried: its jobs are free. One
-// that was stopped, or cut off, and is overtaken, writes nothing afterwards: each commit checks the epoch of the job.
+// so again every few seconds. One that died is known at once on its own machine; elsewhere it is found silent. One that was stopped, or cut off, and is
+// overtaken, writes nothing afterwards: each commit checks the epoch of the job.
 
 export type Leases = ReturnType<typeof createLeases>
 
@@ -16,7 +16,7 @@ const IDLE_BEAT_EVERY_MS = 30_000
 const SILENT_MS = 10_000
 const CONFIRM_MS = 6000
 
-/** Who buries must not have waited longer for the database: whoever waited for the same could not be heard either. */
+/** Who listens must not have waited longer for the database: whoever waited for the same could not be heard either. */
 const LATE_MS = 1000
 
 export interface LeaseOptions {
@@ -36,16 +36,19 @@ export interface LeaseOptions {
 /** Whether the process of this name lives; null where nobody here can know, as of one on another machine. */
 export type IsAlive = (name: string) => boolean | null
 
-/** A process as it was heard last. */
-interface Heard {
-  name: string
-  at: StoredTime
+/** A job that a process has, which was heard last at this time; null: it has left. */
+interface Held {
+  owner: string
+  epoch: number
+  heardAt: StoredTime | null
 }
 
 export function createLeases(options: LeaseOptions) {
   const { runner, name, now, elapsed, sleep, every, isAlive, randomHex } = options
   const { reading, writing } = runner
   const inHand = new Set<string>()
+  /** Processes that were listened to in vain, by the time when they had been heard. */
+  const silent = new Map<string, StoredTime>()
   const startedAt = timeOf(now())
   let configuration: string | null = null
   let saidAt = Number.NEGATIVE_INFINITY
@@ -88,27 +91,20 @@ export function createLeases(options: LeaseOptions) {
     void beat().catch(() => {})
   })
 
-  async function buryIfDead({ name: other, at }: Heard): Promise<void> {
+  /** Whether a job can be taken: nobody else has it, or who has it is taken for dead. One that is silent though nobody knows that it died is listened to before. */
+  async function mayTake(job: JobNames, held: Held | null): Promise<boolean> {
+    if (held === null || held.owner === name) return true
+    const { owner, heardAt } = held
+    if (heardAt === null || isAlive(owner) === false || silent.get(owner) === heardAt) return true
+    if (Math.abs(now() - msOf(heardAt)) <= SILENT_MS) return false
     const begun = elapsed()
-    let listenedMs = 0
-    if (isAlive(other) !== false) {
-      if (Math.abs(now() - msOf(at)) <= SILENT_MS) return
-      await sleep(CONFIRM_MS)
-      listenedMs = CONFIRM_MS + LATE_MS
-    }
-    await writing(function* () {
-      if (listenedMs > 0 && elapsed() - begun > listenedMs) return
-      yield* run(BURY, { other, at: timeOf(at) })
-      yield* run(FORGET_BURIED)
-    })
-  }
-
-  /** Whether no other process has a job that lives. One that died is buried. */
-  async function isFree(job: JobNames): Promise<boolean> {
-    const owner = await reading(ownerOf(job))
-    if (owner === null || owner.name === name) return true
-    await buryIfDead(owner)
-    return (await reading(ownerOf(job))) === null
+    await sleep(CONFIRM_MS)
+    const again = await reading(one<Held>(HELD, job))
+    if (again === null) return true
+    if (again.owner !== owner || again.heardAt !== heardAt || elapsed() - begun > CONFIRM_MS + LATE_MS)
+      return false
+    silent.set(owner, heardAt)
+    return true
   }
 
   return {
@@ -123,11 +119,17 @@ export function createLeases(options: LeaseOptions) {
       inHand.add(key)
       let isOurs = false
       try {
-        if (!(await isFree(job))) return null
-        // This process may have stood still, and been buried.
+        const held = await reading(one<Held>(HELD, job))
+        if (!(await mayTake(job, held))) return null
+        // This process may have stood still, and be taken for dead.
         if (elapsed() - saidAt > BEAT_EVERY_MS) await beat()
         const epoch = Number.parseInt(randomHex().slice(0, 12), 16)
-        const taken = await writing(() => takeJob(job, { name, isVerify, epoch }, begin))
+        const taken = await writing(function* () {
+          const values = { ...job, name, epoch, verifying: isVerify ? 1 : 0, former: held?.epoch ?? null }
+          if ((yield* run(TAKE, values)) === 0) return null
+          if (held) yield* run(FORGET_OWNER, { owner: held.owner })
+          return { ...(begin ? yield* begin() : {}), epoch } as T & { epoch: number }
+        })
         isOurs = taken !== null
         return taken
       } catch (error) {
@@ -137,6 +139,8 @@ export function createLeases(options: LeaseOptions) {
         if (!isOurs) inHand.delete(key)
       }
     },
+    /** Whether no other process has a job that lives. */
+    isFree: async (job: JobNames) => mayTake(job, await reading(one<Held>(HELD, job))),
     async release({ job, epoch }: Pick<OwnJob, 'job' | 'epoch'>): Promise<void> {
       try {
         await writing(() => releaseJob(job, epoch))
@@ -148,7 +152,6 @@ export function createLeases(options: LeaseOptions) {
       }
     },
     beat,
-    isFree,
     /** Notes that this process is a `start`, and forgets those that died. Returns the others that live. */
     async announce(ownConfiguration: string): Promise<DaemonRecord[]> {
       configuration = ownConfiguration
@@ -176,56 +179,41 @@ const NOTE_BEAT = `
   INSERT INTO sync_workers (name, heard_at, started_at, configuration) VALUES (:name, :at, :startedAt, :configuration)
   ON CONFLICT (name) DO UPDATE SET heard_at = excluded.heard_at, configuration = excluded.configuration
 `
-const BURY = 'UPDATE sync_workers SET heard_at = NULL WHERE name = :other AND heard_at = :at'
 const FORGET = 'DELETE FROM sync_workers WHERE name = :name'
-/** Only of a `start` people want to know that it died. */
-const FORGET_BURIED = 'DELETE FROM sync_workers WHERE heard_at IS NULL AND configuration IS NULL'
 
-/** The processes that have jobs and are not buried. */
-const OWNERS = `
-  SELECT DISTINCT worker.name, worker.heard_at AS at
+/** A process that died and has lost its last job. Only of a `start` people want to know that it died. */
+const FORGET_OWNER = `
+  DELETE FROM sync_workers
+  WHERE name = :owner AND configuration IS NULL AND NOT EXISTS (SELECT 1 FROM sync_jobs WHERE sync_jobs.owner = sync_workers.name)
+`
+
+/** The owner of a job, and when it was last heard; no row: nobody has the job. */
+const HELD = `
+  SELECT owner, epoch, heard_at AS "heardAt"
   FROM sync_jobs
-  JOIN sync_workers AS worker ON worker.name = owner
-  WHERE heard_at IS NOT NULL
+  LEFT JOIN sync_workers AS worker ON worker.name = owner
+  WHERE owner IS NOT NULL AND ${OF_JOB}
 `
 
 /** The jobs that name a process. */
 const NAMED =
   'SELECT organization_id AS organization, collection, epoch FROM sync_jobs WHERE owner = :name::text'
 
-/** The process that has a job and is not buried. */
-function ownerOf(job: JobNames): Rule<Heard | null> {
-  return one(`${OWNERS} AND ${OF_JOB}`, job)
-}
+/**
+ * Notes that a process has a job, unless another one has taken it since it was looked at. `forget` may have deleted the row. A former owner can write
+ * nothing from then on, since its epoch is another; a counter could give one twice, of a job that was forgotten, and after a failover that lost commits.
+ */
+const TAKE = `
+  INSERT INTO sync_jobs AS job (organization_id, collection, configured, owner, verifying, epoch)
+  VALUES (:organization, :collection, 1, :name, :verifying, :epoch)
+  ON CONFLICT (organization_id, collection) DO UPDATE
+  SET owner = excluded.owner, verifying = excluded.verifying, epoch = excluded.epoch,
+    retry_since = NULL, retry_until = NULL, retry_error = NULL
+  WHERE job.owner IS NULL OR job.owner = excluded.owner OR job.epoch = :former::bigint
+`
 
 function keyOf({ organization, collection }: JobNames): string {
   return `${organization}/${collection}`
-}
-
-/**
- * Notes that a process has a job, unless another one that lives has it by now. `forget` may have deleted the row. A former owner can write nothing
- * from then on, since its epoch is another; a counter could give one twice, of a job that was forgotten, and after a failover that lost commits.
- */
-function* takeJob<T extends object>(
-  job: JobNames,
-  { name, isVerify, epoch }: { name: string; isVerify: boolean; epoch: number },
-  begin?: () => Rule<T>,
-): Rule<(T & { epoch: number }) | null> {
-  const taken = yield* run(
-    `
-      INSERT INTO sync_jobs AS job (organization_id, collection, configured, owner, verifying, epoch)
-      VALUES (:organization, :collection, 1, :name, :verifying, :epoch)
-      ON CONFLICT (organization_id, collection) DO UPDATE
-      SET owner = excluded.owner, verifying = excluded.verifying, epoch = excluded.epoch,
-        retry_since = NULL, retry_until = NULL, retry_error = NULL
-      WHERE job.owner IS NULL OR job.owner = excluded.owner OR NOT EXISTS (
-        SELECT 1 FROM sync_workers AS worker WHERE worker.name = job.owner AND worker.heard_at IS NOT NULL
-      )
-    `,
-    { ...job, name, epoch, verifying: isVerify ? 1 : 0 },
-  )
-  if (taken === 0) return null
-  return { ...(begin ? yield* begin() : {}), epoch } as T & { epoch: number }
 }
 
 /** Gives a job back, unless another process has taken it since. */
@@ -251,28 +239,35 @@ export interface DaemonRecord {
 
 /** Every `start` that runs, or died since another one began, the oldest first. One that was told to stop has left no record. `now`: of the mirror. */
 export function* daemons(isAlive: IsAlive, now: number): Rule<(DaemonRecord & { name: string })[]> {
-  const rows = yield* all<Heard & { startedAt: StoredTime; configuration: string }>(`
-    SELECT name, heard_at AS at, started_at AS "startedAt", configuration
+  const rows = yield* all<Worker & { startedAt: StoredTime; configuration: string }>(`
+    SELECT name, heard_at AS "heardAt", started_at AS "startedAt", configuration
     FROM sync_workers
     WHERE configuration IS NOT NULL
     ORDER BY started_at, name
   `)
-  return rows.map(({ name, at, startedAt, configuration }) => ({
+  return rows.map(({ name, heardAt, startedAt, configuration }) => ({
     name,
     pid: Number(/-(\d+)-[0-9a-f]+$/.exec(name)?.[1] ?? 0),
     since: timeOf(startedAt),
-    running: isAlive(name) ?? wasHeard(at, now, 2 * IDLE_BEAT_EVERY_MS),
+    running: isAlive(name) ?? wasHeard(heardAt, now, 2 * IDLE_BEAT_EVERY_MS),
     configuration,
   }))
 }
 
 /** The names of the processes that have jobs and live, as far as is known here. `now`: of the mirror. */
 export function* livingOwners(isAlive: IsAlive, now: number): Rule<ReadonlySet<string>> {
-  const owners = yield* all<Heard>(OWNERS)
-  const living = owners.filter(({ name, at }) => isAlive(name) ?? wasHeard(at, now, 2 * SILENT_MS))
+  const owners = yield* all<Worker>(
+    'SELECT DISTINCT name, heard_at AS "heardAt" FROM sync_jobs JOIN sync_workers ON name = owner',
+  )
+  const living = owners.filter(({ name, heardAt }) => isAlive(name) ?? wasHeard(heardAt, now, 2 * SILENT_MS))
   return new Set(living.map(({ name }) => name))
 }
 
-function wasHeard(at: StoredTime | null, now: number, sinceMs: number): boolean {
-  return at !== null && Math.abs(now - msOf(at)) <= sinceMs
+interface Worker {
+  name: string
+  heardAt: StoredTime
+}
+
+function wasHeard(at: StoredTime, now: number, sinceMs: number): boolean {
+  return Math.abs(now - msOf(at)) <= sinceMs
 }

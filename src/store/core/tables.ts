@@ -32,7 +32,7 @@ export function* knownCollections(): Rule<ConfiguredCollection[]> {
 }
 
 /** The dotted paths of a collection's key; null if the mirror does not know the collection. */
-export function* knownKey(collection: string, lock = ''): Rule<string[] | null> {
+function* knownKey(collection: string, lock = ''): Rule<string[] | null> {
   const sql = `SELECT key FROM sync_collections WHERE name = :collection ${lock}`
   const row = yield* one<{ key: string }>(sql, { collection })
   return row && (JSON.parse(row.key) as string[])
