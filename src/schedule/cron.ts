@@ -4,8 +4,7 @@ const SECOND = 1000
 const MINUTE = 60 * SECOND
 const DAY = 24 * 60 * MINUTE
 
-// All zones differ from UTC by a multiple of this, before and after each change of their clocks: a local hour neither
-// begins nor ends within one.
+// All zones differ from UTC by a multiple of this, before and after each change of their clocks: a local hour neither begins nor ends within one.
 const QUARTER = 15 * MINUTE
 
 /** How far ahead the next fire time is searched. A leap day on a given weekday can be 40 years away, but nobody asks for one. */
@@ -44,34 +43,23 @@ function startOfNext(unit: number, time: number): number {
   return (Math.floor(time / unit) + 1) * unit
 }
 
-/** The next fire times, at most `count`, within SEARCHED. */
+/** The next fire times, at most `count`. */
 export function nextFires(expression: string, timezone: string, after: number, count: number): number[] {
-  const until = after + SEARCHED
-  const times: number[] = []
-  let next = nextFireAfter(expression, timezone, after, until)
-  for (; next !== null && times.length < count; next = nextFireAfter(expression, timezone, next, until))
-    times.push(next)
-  return times
+  const next = count > 0 ? nextFireAfter(expression, timezone, after) : null
+  return next === null ? [] : [next, ...nextFires(expression, timezone, next, count - 1)]
 }
 
-/** Enough for the days of a week. */
-const MEASURED_FIRES = 8
-
-/** The mean time between the next fire times of a schedule, in milliseconds; a year if it has fewer than two. */
+/** The mean time between the next fire times of a schedule (those of a week, if it is a daily one), in milliseconds; a year if there are none. */
 export function periodOf(expression: string, timezone: string, now: number): number {
-  const times = nextFires(expression, timezone, now, MEASURED_FIRES + 1)
+  const times = nextFires(expression, timezone, now, 9)
   const [first, last] = [times[0], times.at(-1)]
-  if (first === undefined || last === undefined || times.length < 2) return 366 * DAY
-  return (last - first) / (times.length - 1)
+  return first === undefined || last === undefined || first === last
+    ? 366 * DAY
+    : (last - first) / (times.length - 1)
 }
 
-/** Whether a schedule may fire in the day, hour or minute of a moment (epoch milliseconds). */
-interface Matchers {
-  /** Whether the moment's day in UTC is a day of the schedule, in whatever zone. */
-  day(time: number): boolean
-  /** Whether the moment's local day and hour are in the schedule; likewise `minute`. */
-  hour(time: number): boolean
-  minute(time: number): boolean
+/** Whether a schedule may fire in the day (of UTC, in whatever zone), in the local hour, and in the local minute of a moment. */
+interface Matchers extends Record<'day' | 'hour' | 'minute', (time: number) => boolean> {
   seconds: ReadonlySet<number>
 }
 
@@ -80,49 +68,18 @@ const KNOWN = new Map<string, Matchers>()
 
 function matchersOf(expression: string, timezone: string): Matchers {
   const name = `${timezone} ${expression}`
-  const known = KNOWN.get(name) ?? createMatchers(expression, timezone)
-  KNOWN.set(name, known)
-  return known
-}
-
-function createMatchers(expression: string, timezone: string): Matchers {
-  const fields = parse(expression)
-  const { second, minute, hour, dayOfMonth, month, dayOfWeek } = fields
-  const seconds = new Set(second.map(Number))
-  const days = [dayOfMonth, month, dayOfWeek].flat()
-  if (timezone === 'UTC' && days.every((one) => typeof one === 'number'))
-    return { ...plainMatchers(fields), seconds }
+  const known = KNOWN.get(name)
+  if (known) return known
+  const { second, minute, hour, dayOfMonth, month, dayOfWeek } = parse(expression)
   const day = `${dayOfMonth.join()} ${month.join()} ${dayOfWeek.join()}`
-  return {
+  const made = {
     day: matcherOf(`* * * ${day}`, 'UTC'),
     hour: matcherOf(`* * ${hour.join()} ${day}`, timezone),
     minute: matcherOf(`* ${minute.join()} ${hour.join()} ${day}`, timezone),
-    seconds,
+    seconds: new Set(second.map(Number)),
   }
-}
-
-/** Of plain numbers, in UTC: node-cron reads a clock by Intl, which takes 20 ms to begin with. */
-function plainMatchers({
-  minute,
-  hour,
-  dayOfMonth,
-  month,
-  dayOfWeek,
-}: ReturnType<typeof parse>): Omit<Matchers, 'seconds'> {
-  const day = (time: number) => {
-    const date = new Date(time)
-    return (
-      month.includes(date.getUTCMonth() + 1) &&
-      dayOfMonth.includes(date.getUTCDate()) &&
-      dayOfWeek.includes(date.getUTCDay())
-    )
-  }
-  const inHour = (time: number) => day(time) && hour.includes(new Date(time).getUTCHours())
-  return {
-    day,
-    hour: inHour,
-    minute: (time) => inHour(time) && minute.includes(new Date(time).getUTCMinutes()),
-  }
+  KNOWN.set(name, made)
+  return made
 }
 
 const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} }

@@ -1,4 +1,4 @@
-import { bySchedule, createTicks, LOOP_LATE_MS } from './ticks.ts'
+import { createTicks, LOOP_LATE_MS } from './ticks.ts'
 
 export interface ScheduledJob {
   name: string
@@ -22,7 +22,7 @@ export interface Scheduler {
   isRunning(job: ScheduledJob): boolean
   /** Runs `task` unless the job is busy. A tick meanwhile runs the job afterwards. */
   runBetween(job: ScheduledJob, task: () => Promise<void>): void
-  /** Begins no further run; resolves when those in progress have ended. Later calls return the same promise. */
+  /** Begins no further run; resolves when those in progress have ended. */
   stop(): Promise<void>
   /**
    * False if the loop that watches the time is late by more than a minute: the process is blocked, or was asleep and has not
@@ -37,81 +37,71 @@ export interface Timing {
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** What a job is doing: its own run, or a task between two runs. */
-interface Progress {
-  ended: Promise<unknown>
-  isTask: boolean
-  runsNext: boolean
-}
-
 /** The clock is checked at least this often: a timer does not notice sleep or a clock that was set. */
 const LOOK_AT_CLOCK_EVERY_MS = 30_000
 
 /**
- * Runs every job when its time comes, and at the start those that are due; never two runs of one job at the same time. Jobs
- * do not wait for each other. Ticks missed during sleep or a block count as one. After the clock was set back, repeated ticks fire
- * again.
+ * Runs every job when its time comes, and at the start those that are due; never two runs of one job at the same time. Jobs do not wait for
+ * each other. Ticks missed during sleep or a block count as one.
  */
 export function startScheduler(
   jobs: readonly ScheduledJob[],
   events: SchedulerEvents,
   { now, sleep }: Timing,
 ): Scheduler {
-  const inProgress = new Map<ScheduledJob, Progress>()
+  const inProgress = new Map<ScheduledJob, Promise<unknown>>()
+  /** Those that are doing a task between two runs, and whether a run follows. */
+  const between = new Map<ScheduledJob, boolean>()
   const stop = new AbortController()
-  let stopping: Promise<void> | null = null
 
-  function begin(job: ScheduledJob, task: (() => Promise<unknown>) | null = null): void {
+  function begin(job: ScheduledJob, task: () => Promise<unknown>): void {
     const end = () => {
       inProgress.delete(job)
-      if (progress.runsNext && !stopping) begin(job)
+      const runsNext = between.get(job)
+      between.delete(job)
+      if (runsNext) fire(job)
     }
-    const ended = Promise.try(task ?? job.run)
-      .catch((error: unknown) => events.onError(job.name, error))
-      .finally(end)
-    const progress = { ended, isTask: task !== null, runsNext: false }
-    inProgress.set(job, progress)
+    inProgress.set(
+      job,
+      Promise.try(task)
+        .catch((error: unknown) => events.onError(job.name, error))
+        .finally(end),
+    )
   }
 
   function fire(job: ScheduledJob): void {
-    const current = inProgress.get(job)
-    if (!current) begin(job)
-    else if (current.isTask) current.runsNext = true
-    else events.onOverlap(job.name)
+    if (stop.signal.aborted) return
+    if (between.has(job)) between.set(job, true)
+    else if (inProgress.has(job)) events.onOverlap(job.name)
+    else begin(job, job.run)
   }
 
-  const schedules = bySchedule(jobs)
   let lookedAt = now()
-  const ticks = createTicks(schedules, lookedAt)
+  const ticks = createTicks(jobs, lookedAt)
 
   async function watchTime(): Promise<void> {
     while (!stop.signal.aborted) {
-      const time = now()
-      lookedAt = time
-      for (const { schedule } of ticks.come(time)) schedule.jobs.forEach(fire)
+      lookedAt = now()
+      ticks.come(lookedAt).forEach(fire)
       const pause = Math.max(1, Math.min(LOOK_AT_CLOCK_EVERY_MS, ticks.quietUntil() - now()))
       await sleep(pause, stop.signal).catch(() => {})
     }
   }
 
-  const watching = schedules.length > 0 ? watchTime() : Promise.resolve()
-  for (const job of jobs) if (job.dueAtStart) begin(job)
-
-  async function stopAll(): Promise<void> {
-    stop.abort()
-    await watching
-    await Promise.allSettled([...inProgress.values()].map(({ ended }) => ended))
-  }
+  const watching = watchTime()
+  jobs.filter(({ dueAtStart }) => dueAtStart).forEach(fire)
 
   return {
     isRunning: (job) => inProgress.has(job),
     runBetween(job, task) {
-      if (!inProgress.has(job) && !stopping) begin(job, task)
+      if (inProgress.has(job) || stop.signal.aborted) return
+      between.set(job, false)
+      begin(job, task)
     },
-    stop() {
-      stopping ??= stopAll()
-      return stopping
+    async stop() {
+      stop.abort()
+      await Promise.all([watching, ...inProgress.values()])
     },
-    isTicking: (time) => schedules.length === 0 || time - lookedAt <= LOOK_AT_CLOCK_EVERY_MS + LOOP_LATE_MS,
+    isTicking: (time) => time - lookedAt <= LOOK_AT_CLOCK_EVERY_MS + LOOP_LATE_MS,
   }
 }

@@ -1,5 +1,5 @@
 import type { ScheduledJob, Scheduler } from './scheduler.ts'
-import { bySchedule, createTicks, LOOP_LATE_MS } from './ticks.ts'
+import { createTicks, LOOP_LATE_MS } from './ticks.ts'
 
 // The schedule of workers that share a mirror. Each of them watches the time and puts the lists of a tick into the queue, which has each once; any
 // of them takes them from there, and reads one only if that is still due. Budgets are handed out likewise: who has one keeps its lists fresh.
@@ -100,12 +100,12 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
     }
   }
 
-  const ticks = createTicks(bySchedule(jobs), now())
+  const ticks = createTicks(jobs, now())
   /** Lists that are due and not in the queue yet. */
   let due = jobs.filter(({ dueAtStart }) => dueAtStart)
   async function watchTime(): Promise<number> {
     lookedAt = ownNow()
-    due.push(...ticks.come(now()).flatMap(({ schedule }) => schedule.jobs))
+    due.push(...ticks.come(now()))
     isAsking = true
     try {
       if (due.length > 0) await queue.send('lists', due)

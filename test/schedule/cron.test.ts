@@ -3,113 +3,138 @@ import { createTask } from 'node-cron'
 import { describe, expect, it } from 'vitest'
 import { isCron, nextFireAfter, periodOf } from '../../src/schedule/cron.ts'
 import { LONG } from '../helpers/long.ts'
-import { anyExpression, anyMoment, anyZone } from './schedules.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-const YEAR = 366 * 24 * HOUR
 
 function iso(time: number | null): string | null {
   return time === null ? null : new Date(time).toISOString().replace('.000Z', 'Z')
 }
 
-/** The first `count` fire times after a moment. */
-function fires(expression: string, timezone: string, after: string, count: number): (string | null)[] {
-  const times: (string | null)[] = []
-  let time: number | null = Date.parse(after)
-  for (let index = 0; index < count && time !== null; index++) {
-    time = nextFireAfter(expression, timezone, time, time + YEAR * 9)
-    times.push(iso(time))
-  }
-  return times
+it.each([
+  ['*/15 * * * *', true],
+  ['1-5,7 */2 * jan-mar mon,wed', true],
+  ['0 3 L-3,15W,LW * *', true],
+  ['0 0 3 * * monday#2', true],
+  ['@daily', true],
+  ['hourly', false],
+  ['', false],
+  ['60 * * * *', false],
+  ['*/0 * * * *', false],
+  ['0 0 3 * * * 2026', false],
+  ['0 0 30 2 *', false],
+])('%j is a cron expression: %s', (text, expected) => {
+  expect(isCron(text)).toBe(expected)
+})
+
+it.each([
+  ['a second of a year', '59 59 23 31 12 *', 'UTC', '2026-12-31T23:59:59Z', '2027-12-31T23:59:59Z'],
+  ['a day that suits both fields', '0 0 13 * 5', 'UTC', '2026-11-20T00:00:00Z', '2027-08-13T00:00:00Z'],
+  ['a word', '@weekly', 'UTC', '2026-11-20T00:00:00Z', '2026-11-22T00:00:00Z'],
+  ['more than a year', '0 12 20 11 *', 'UTC', '2026-11-20T12:00:00Z', '2027-11-20T12:00:00Z'],
+  ['a day before', '30 5 21 11 *', 'Pacific/Kiritimati', '2026-11-10T00:00:00Z', '2026-11-20T15:30:00Z'],
+  ['a day after', '30 20 20 11 *', 'Pacific/Pago_Pago', '2026-11-10T00:00:00Z', '2026-11-21T07:30:00Z'],
+  ['a skipped hour', '30 2 * * *', 'Europe/Paris', '2026-03-28T01:30:00Z', '2026-03-30T00:30:00Z'],
+  ['an hour that comes twice', '30 2 * * *', 'Europe/Paris', '2026-10-24T12:00:00Z', '2026-10-25T00:30:00Z'],
+  ['the second of them', '30 2 * * *', 'Europe/Paris', '2026-10-25T00:30:00Z', '2026-10-25T01:30:00Z'],
+])('the next fire time may be %s: %s', (_, expression, timezone, after, expected) => {
+  expect(iso(nextFireAfter(expression, timezone, Date.parse(after)))).toBe(expected)
+})
+
+it('the next fire time may be the end of the window, but not its start', () => {
+  const noon = Date.parse('2026-11-20T12:00:00Z')
+  const windows = [
+    [noon - 1, noon],
+    [noon - HOUR, noon - 1],
+    [noon, noon + 24 * HOUR - 1],
+  ] as const
+
+  expect(windows.map(([after, until]) => nextFireAfter('0 12 * * *', 'UTC', after, until))).toEqual([
+    noon,
+    null,
+    null,
+  ])
+})
+
+it.each([
+  ['*/15 * * * *', 15 * MINUTE],
+  ['0 3 * * *', 24 * HOUR],
+  ['0 0 1 1 *', 365.25 * 24 * HOUR],
+  ['0 0 29 2 *', 366 * 24 * HOUR],
+  // A day and six days in turn.
+  ['0 0 * * 1,2', 3.5 * 24 * HOUR],
+])(
+  'the period of %s is the mean time between two of its fire times, and at most a year',
+  (expression, expected) => {
+    expect(periodOf(expression, 'UTC', Date.parse('2026-11-20T12:00:00Z'))).toBe(expected)
+  },
+)
+
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
+
+/** Changes of the clocks, which random days rarely hit. */
+const CHANGES = [
+  '2026-03-29T01:00:00Z', // Europe
+  '2026-10-25T01:00:00Z',
+  '2026-03-08T07:00:00Z', // New York
+  '2026-11-01T06:00:00Z',
+  '2026-04-04T15:00:00Z', // Lord Howe, by half an hour
+  '2026-10-03T15:30:00Z',
+  '2026-04-04T14:00:00Z', // Chatham
+  '2026-09-26T14:00:00Z',
+].map((text) => Date.parse(text))
+
+function anyZone(): fc.Arbitrary<string> {
+  return fc.constantFrom(
+    'UTC',
+    'Europe/Paris',
+    'America/New_York',
+    'Asia/Kathmandu',
+    'America/St_Johns',
+    'Australia/Lord_Howe',
+    'Pacific/Chatham',
+    'Pacific/Kiritimati',
+    'Pacific/Pago_Pago',
+  )
 }
 
-describe('a cron expression', () => {
-  it.each([
-    ['*/15 * * * *', true],
-    ['1-5,7 */2 * jan-mar mon,wed', true],
-    ['0 3 L-3,15W,LW * *', true],
-    ['0 0 3 * * monday#2', true],
-    ['@daily', true],
-    ['hourly', false],
-    ['', false],
-    ['60 * * * *', false],
-    ['*/0 * * * *', false],
-    ['0 0 3 * * * 2026', false],
-    ['0 0 30 2 *', false],
-  ])('%j is one: %s', (text, expected) => {
-    expect(isCron(text)).toBe(expected)
-  })
-})
+/** Epoch milliseconds; every other moment is close to a change of the clocks. */
+function anyMoment(): fc.Arbitrary<number> {
+  const nearChange = fc
+    .tuple(fc.constantFrom(...CHANGES), fc.integer({ min: -5 * 3_600_000, max: 3 * 3_600_000 }))
+    .map(([change, distance]) => change + distance)
+  return fc.oneof(nearChange, fc.integer({ min: Date.UTC(2024, 0, 1), max: Date.UTC(2032, 0, 1) }))
+}
 
-describe('the next fire time', () => {
-  it.each([
-    ['of one second of a year', '59 59 23 31 12 *', '2026-12-31T23:59:59Z', '2027-12-31T23:59:59Z'],
-    ['of a leap day', '0 0 29 2 *', '2026-11-20T00:00:00Z', '2028-02-29T00:00:00Z'],
-    ['of a day that suits both fields', '0 0 13 * 5', '2026-11-20T00:00:00Z', '2027-08-13T00:00:00Z'],
-    ['of a word', '@weekly', '2026-11-20T00:00:00Z', '2026-11-22T00:00:00Z'],
-  ])('%s (%s)', (_, expression, after, expected) => {
-    expect(fires(expression, 'UTC', after, 1)).toEqual([expected])
-  })
+/** Cron expressions in most of their forms; some can never fire. */
+function anyExpression(seconds: boolean): fc.Arbitrary<string> {
+  const fields = [
+    field(0, 59),
+    field(0, 23),
+    mostlyAll(fc.oneof(field(1, 31), fc.constantFrom('L', 'L-2', 'LW', '15W'))),
+    mostlyAll(fc.oneof(field(1, 12), fc.constantFrom(...MONTHS))),
+    mostlyAll(fc.oneof(field(0, 7), fc.constantFrom(...WEEKDAYS, '5L', '1#2'))),
+  ]
+  return fc.tuple(...(seconds ? [field(0, 59), ...fields] : fields)).map((texts) => texts.join(' '))
+}
 
-  it('may be the end of the window, but not its start', () => {
-    const noon = Date.parse('2026-11-20T12:00:00Z')
+function mostlyAll(some: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc.oneof({ arbitrary: fc.constant('*'), weight: 3 }, { arbitrary: some, weight: 1 })
+}
 
-    expect(nextFireAfter('0 12 * * *', 'UTC', noon - 1, noon)).toBe(noon)
-    expect(nextFireAfter('0 12 * * *', 'UTC', noon - HOUR, noon - 1)).toBeNull()
-    expect(nextFireAfter('0 12 * * *', 'UTC', noon, noon + 24 * HOUR - 1)).toBeNull()
-    expect(nextFireAfter('0 12 * * *', 'UTC', noon, noon - HOUR)).toBeNull()
-    // Without an end it is more than a year.
-    expect(nextFireAfter('0 12 20 11 *', 'UTC', noon)).toBe(Date.parse('2027-11-20T12:00:00Z'))
-  })
-
-  it('of a leap day on a Monday can be many years ahead', () => {
-    const after = Date.parse('2026-11-20T08:00:00Z')
-
-    expect(iso(nextFireAfter('0 0 29 2 1', 'UTC', after, after + YEAR * 40))).toBe('2044-02-29T00:00:00Z')
-  })
-
-  it('throws for a time zone that does not exist', () => {
-    expect(() => nextFireAfter('0 0 * * *', 'Europe/Atlantis', 0, 1)).toThrow(RangeError)
-  })
-})
-
-describe('the period of a schedule', () => {
-  it.each([
-    ['*/15 * * * *', 15 * MINUTE],
-    ['0 3 * * *', 24 * HOUR],
-    ['0 0 1 1 *', YEAR],
-    // A day and six days in turn.
-    ['0 0 * * 1,2', 3.5 * 24 * HOUR],
-  ])('is the mean time between two of its fire times, and at most a year: %s', (expression, expected) => {
-    expect(periodOf(expression, 'UTC', Date.parse('2026-11-20T12:00:00Z'))).toBe(expected)
-  })
-})
-
-describe('a day of a zone', () => {
-  it.each([
-    ['is the day before in UTC', '30 5 21 11 *', 'Pacific/Kiritimati', '2026-11-20T15:30:00Z'],
-    ['is the day after in UTC', '30 20 20 11 *', 'Pacific/Pago_Pago', '2026-11-21T07:30:00Z'],
-  ])('may begin where it %s', (_, expression, timezone, expected) => {
-    expect(fires(expression, timezone, '2026-11-10T00:00:00Z', 1)).toEqual([expected])
-  })
-})
-
-describe('a time of the night', () => {
-  it('does not fire on the day on which the clocks skip it', () => {
-    const dayAfter = '2026-03-30T00:30:00Z'
-
-    expect(fires('30 2 * * *', 'Europe/Paris', '2026-03-28T01:30:00Z', 1)).toEqual([dayAfter])
-  })
-
-  it('fires twice where the clocks show it twice', () => {
-    expect(fires('30 2 * * *', 'Europe/Paris', '2026-10-24T12:00:00Z', 3)).toEqual([
-      '2026-10-25T00:30:00Z',
-      '2026-10-25T01:30:00Z',
-      '2026-10-26T01:30:00Z',
-    ])
-  })
-})
+function field(least: number, most: number): fc.Arbitrary<string> {
+  const value = fc.integer({ min: least, max: most })
+  const step = fc.integer({ min: 1, max: most })
+  return fc.oneof(
+    fc.constant('*'),
+    value.map(String),
+    fc.array(value, { minLength: 1, maxLength: 4 }).map((values) => values.join()),
+    fc.tuple(value, value).map(([first, last]) => `${first}-${last}`),
+    fc.tuple(value, value, step).map(([first, last, by]) => `${first}-${last}/${by}`),
+    step.map((by) => `*/${by}`),
+  )
+}
 
 describe('compared with node-cron at every moment', () => {
   it.each([
