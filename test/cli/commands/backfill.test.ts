@@ -14,21 +14,17 @@ const it = sceneTests().extend('backfill', async () => {
     ...scene,
     /** The queries of the requests since the last call. */
     queries: () => scene.server.asked.splice(0).map(({ query }) => query.toString()),
-    /** From the third page on, which keeps what is typed next from its end; or no more. */
-    breakOff: (isBroken: boolean) => {
-      scene.api.instead = ({ page }) => (isBroken && page === 3 ? { status: 403, body: {} } : null)
-    },
   }
 })
 
-it('backfill reads the whole list again, of the organizations that are named; with filters or a start page a part, which makes no list fresher', async ({
-  backfill,
+it('reads the whole list again, of the organizations that are named; with filters or a start page a part, which makes no list fresher', async ({
+  backfill: { run, queries, rows, value },
 }) => {
-  const { run, queries, rows, value } = backfill
+  const asOf = () => value("SELECT as_of FROM sync_status WHERE organization = 'acme'")
 
   expect(await run(ACME)).toMatchObject({ code: 0, stdout: '' })
   expect(queries()).toEqual(PAGES)
-  const asOf = value("SELECT as_of FROM sync_status WHERE organization = 'acme'")
+  const before = asOf()
   await run([...ACME, '--filter', 'state=paid'])
   expect(queries()[0]).toBe('state=paid&page=1')
   await run([...ACME, '--from-page', '4'])
@@ -39,28 +35,24 @@ it('backfill reads the whole list again, of the organizations that are named; wi
     { kind: 'partial', filters: '{"state":"paid"}', status: 'complete', coverage: null },
     { kind: 'partial', filters: '{}', status: 'complete', coverage: null },
   ])
-  expect(rows('SELECT DISTINCT trigger, status FROM sync_runs')).toEqual([
-    { trigger: 'backfill', status: 'succeeded' },
-  ])
-  expect(value("SELECT as_of FROM sync_status WHERE organization = 'acme'")).toBe(asOf)
-  expect(value('SELECT count(*) FROM orders')).toBe(10)
+  const runs = rows('SELECT DISTINCT trigger, status FROM sync_runs')
+  expect(runs).toEqual([{ trigger: 'backfill', status: 'succeeded' }])
+  expect([asOf(), value('SELECT count(*) FROM orders')]).toEqual([before, 10])
 })
 
-it('backfill from a page beyond the end reads nothing, says so, and exits with 0', async ({ backfill }) => {
-  await backfill.run(ACME)
-  backfill.queries()
+it('from a page beyond the end reads nothing, says so, and exits with 0', async ({
+  backfill: { run, queries },
+}) => {
+  const { code, logs } = await run([...ACME, '--from-page', '99'])
 
-  const { code, logs } = await backfill.run([...ACME, '--from-page', '99'])
-
-  expect([code, backfill.queries()]).toEqual([0, ['page=99']])
+  expect([code, queries()]).toEqual([0, ['page=99']])
   const msg = expect.stringMatching(/page 99 .*beyond the end.*5 pages/) as string
   expect(logs).toContainEqual(expect.objectContaining({ organization: 'acme', msg }))
 })
 
-it('backfill sends every filter on top of the configured ones, also one with a name that JavaScript gives a meaning', async ({
-  backfill,
+it('sends every filter on top of the configured ones, also one with a name that JavaScript gives a meaning', async ({
+  backfill: { run, server, configure, value },
 }) => {
-  const { run, server, configure, value } = backfill
   const filters = { constructor: 'c', valueOf: 'v' }
   configure({ collections: { orders: { filters }, establishments: false } })
   const typed = ['__proto__=_', '__proto__=second', 'constructor=c', 'toString=t', 'q=a=b', 'tag[]=a']
@@ -78,14 +70,13 @@ it('backfill sends every filter on top of the configured ones, also one with a n
   expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('configured with constructor=c') })
 })
 
-it('backfill typed again goes on where it stopped, begins anew with --restart, and typed otherwise is another one, as is a sync', async ({
-  backfill,
+it('typed again goes on where it stopped, begins anew with --restart, and typed otherwise is another one, as is a sync', async ({
+  backfill: { run, queries, rows, api },
 }) => {
-  const { run, queries, rows, breakOff } = backfill
-  breakOff(true)
+  api.instead = ({ page }) => (page === 3 ? { status: 403, body: {} } : null)
   for (const more of [['--filter', 'a=1', '--filter', 'b=2'], ['--filter', 'a=2'], []])
     await run([...ACME, ...more])
-  breakOff(false)
+  api.instead = () => null
   queries()
 
   // The order in which filters are typed tells nothing.
