@@ -2,7 +2,7 @@ import type { AnswerNote } from '../api/client.ts'
 import type { Config } from '../config/config.ts'
 import { KnownError, MirrorError } from '../errors.ts'
 import { createCounters } from '../listener/metrics.ts'
-import { openListener } from '../listener/server.ts'
+import { openListener, unusableSource } from '../listener/server.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
 import type { JobResult } from '../sync/job.ts'
 import { configOfFile } from './configuration.ts'
@@ -57,14 +57,7 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
       logger.info({ event: 'listening', url: listener.url }, `listening at ${listener.url}`)
     },
     /** Until a mirror is served, it answers that there is none to use, and why. */
-    tellUnusable(why: string): void {
-      listener.serve({
-        health: async () => ({ stalled: null, unusable: why }),
-        status: () => Promise.reject(new MirrorError(why)),
-        counters,
-        onError: () => {},
-      })
-    },
+    tellUnusable: (why: string): void => listener.serve(unusableSource(why, counters)),
     close: listener.close,
   }
 }

@@ -3,11 +3,30 @@ import type { JobStatus, Status } from '../report/status.ts'
 import { printable } from '../text.ts'
 import type { Health } from './server.ts'
 
-/** What Prometheus scrapes. A value that is not known has no line: no time of 1970, no age of NaN. */
-export async function metricsText(status: Status, health: Health, counters: Counters): Promise<string> {
+const LIST = ['organization', 'collection'] as const
+
+/** What Prometheus scrapes. A value that is not known has no line: no time of 1970. `status`: null while the mirror cannot be read. */
+export async function metricsText(
+  status: Status | null,
+  { stalled, unusable }: Health,
+  counters: Counters,
+): Promise<string> {
   const registry = new Registry()
-  addHealth(registry, health)
-  const gauge = gaugesIn(registry)
+  const gauge = <Label extends string>(name: string, help: string, labels: readonly Label[] = []) =>
+    new Gauge({ name: `admin_mirror_${name}`, help, labelNames: [...labels], registers: [registry] })
+  const ofLists = (name: string, help: string, read: (job: JobStatus) => number | null) => {
+    const values = gauge(name, help, LIST)
+    for (const job of status?.jobs ?? []) {
+      const value = read(job)
+      if (value !== null) values.set(namesOf(job), value)
+    }
+  }
+
+  gauge('scheduler_ticking', '1 while the scheduler wakes when it should, else 0.').set(
+    Number(stalled === null),
+  )
+  gauge('usable', '1 while the mirror can be used, else 0.').set(Number(unusable === null))
+  if (status === null) return registry.metrics()
   gauge('info', 'Version of admin-mirror.', ['version']).set({ version: status.program_version }, 1)
   gauge('check_exit_code', 'What "status --check" exits with: 0 if all is well.').set(status.check_exit_code)
   const held = gauge(
@@ -20,71 +39,37 @@ export async function metricsText(status: Status, health: Health, counters: Coun
     '1 from the end of a run that failed until one succeeds, with its error code.',
     [...LIST, 'error_code'],
   )
-  for (const [name, help, read] of LIST_GAUGES) {
-    const values = gauge(name, help, LIST)
-    for (const job of status.jobs) {
-      const value = read(job)
-      if (value !== null) values.set(labelsOf(job), value)
-    }
-  }
   for (const job of status.jobs) {
-    const labels = labelsOf(job)
-    held.set({ organization: labels.organization }, job.held_since === null ? 0 : 1)
-    const code = job.failing_since === null ? '' : (job.problem?.code ?? job.error_code ?? '')
-    failed.set({ ...labels, error_code: code }, job.failing_since === null ? 0 : 1)
+    const names = namesOf(job)
+    const isFailing = job.failing_since !== null
+    const code = isFailing ? (job.problem?.code ?? job.error_code ?? '') : ''
+    held.set({ organization: names.organization }, Number(job.held_since !== null))
+    failed.set({ ...names, error_code: code }, Number(isFailing))
   }
-  return (await Promise.all([registry.metrics(), counters.text()])).join('')
-}
-
-/** The metrics that are left while the mirror cannot be read. */
-export function healthMetrics(health: Health): Promise<string> {
-  const registry = new Registry()
-  addHealth(registry, health)
-  return registry.metrics()
-}
-
-function addHealth(registry: Registry, { stalled, unusable }: Health): void {
-  const gauge = gaugesIn(registry)
-  gauge('scheduler_ticking', '1 while the scheduler wakes when it should, else 0.').set(
-    Number(stalled === null),
-  )
-  gauge('usable', '1 while the mirror can be used, else 0.').set(Number(unusable === null))
-}
-
-function gaugesIn(registry: Registry) {
-  return <Label extends string>(name: string, help: string, labels: readonly Label[] = []) =>
-    new Gauge({ name: `admin_mirror_${name}`, help, labelNames: [...labels], registers: [registry] })
-}
-
-const LIST = ['organization', 'collection'] as const
-
-/** A gauge of each list, and its value; null: not known. */
-const LIST_GAUGES: readonly [name: string, help: string, read: (job: JobStatus) => number | null][] = [
-  ['rows', 'Live rows of the list.', (job) => job.rows],
-  [
+  ofLists('rows', 'Live rows of the list.', (job) => job.rows)
+  ofLists(
     'as_of_timestamp_seconds',
     'Start of the last complete full walk: the list is as of then.',
-    (job) => seconds(job.as_of),
-  ],
-  [
+    ({ as_of }) => secondsOf(as_of),
+  )
+  ofLists(
     'fresh_as_of_timestamp_seconds',
     'What was added at the newest end before then is in.',
-    (job) => seconds(job.fresh_as_of),
-  ],
-  [
-    'overdue',
-    '1 if the list should have been read by now, by its schedule.',
-    (job) => (job.overdue === null ? null : Number(job.overdue)),
-  ],
-  ['removals_held_rows', 'Rows whose removal the brake holds back.', (job) => job.removals_held],
-]
+    ({ fresh_as_of }) => secondsOf(fresh_as_of),
+  )
+  ofLists('overdue', '1 if the list should have been read by now, by its schedule.', ({ overdue }) =>
+    overdue === null ? null : Number(overdue),
+  )
+  ofLists('removals_held_rows', 'Rows whose removal the brake holds back.', (job) => job.removals_held)
+  return `${await registry.metrics()}${await counters.text()}`
+}
 
-function seconds(time: string | null): number | null {
+function secondsOf(time: string | null): number | null {
   return time === null ? null : Date.parse(time) / 1000
 }
 
 /** Names as people see them everywhere: what would reorder a line is escaped. */
-function labelsOf({ organization, collection }: Pick<JobStatus, 'organization' | 'collection'>) {
+function namesOf({ organization, collection }: JobStatus) {
   return { organization: printable(organization), collection: printable(collection) }
 }
 

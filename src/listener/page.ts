@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
-import type { NextStep } from '../report/next-step.ts'
 import type { JobStatus, Status } from '../report/status.ts'
 import { asOfText, daemonText, nextRunText, problemLines } from '../report/status-text.ts'
 import { gravestFirst, STATES, type State } from '../report/verdict.ts'
@@ -13,17 +12,16 @@ const STYLE = `
 }
 body { margin: 0 auto; max-width: 76rem; padding: 1rem 1.25rem 2rem; font: 15px/1.45 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { margin: 0 0 1rem; padding-left: .8rem; border-left: 6px solid; font-size: 1.3rem; line-height: 1.3; }
+h1 span { color: CanvasText; }
 h2 { margin: 1.6rem 0 .4rem; font-size: 1rem; }
-p, ul { margin: .3rem 0; padding: 0; list-style: none; }
+p { margin: .3rem 0; }
 code { display: block; margin: .3rem 0; padding: .4rem .6rem; border: 1px solid var(--line); user-select: all; }
 .quiet, th { color: var(--quiet); font-size: .9rem; }
 .good { color: var(--good); } .warn { color: var(--warn); } .bad { color: var(--bad); } .busy { color: var(--busy); }
-h1 span { color: CanvasText; }
 table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .9rem .35rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; font-weight: 400; }
 td:first-child { font-weight: 600; }
-.number { text-align: right; }
-td.number, td[class] { white-space: nowrap; }
+td[class] { white-space: nowrap; }
 @media (max-width: 44rem) {
   thead { position: absolute; clip-path: inset(50%); }
   tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .5rem 0; border-bottom: 1px solid var(--line); }
@@ -43,16 +41,21 @@ export const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** The status page: the verdict, what to do, what is wrong, the lists. Everything from outside goes through `printable` and is escaped. */
+/** More rows make a page heavy; the worst are among these. */
+const MOST_LISTS = 500
+
+/** The status page: the verdict, what to do, what is wrong, the lists. Everything from outside goes through `shown`. */
 export async function pageHtml(status: Status): Promise<string> {
-  const { verdict, next, notes, now } = status
-  const problems = problemLines(status, status.jobs)
+  const { verdict, next, notes, now, jobs } = status
+  const title = shown(`${verdict.charAt(0).toUpperCase()}${verdict.slice(1)}`)
+  const sorted = gravestFirst(jobs)
+  const problems = problemLines(status, jobs)
+  const lists = sorted.slice(0, MOST_LISTS)
   const facts = [
     `read at ${now.slice(0, 19).replace('T', ' ')} UTC`,
     `daemon: ${daemonText(status)}`,
     `admin-mirror ${status.program_version}`,
-    printable(status.database, 500),
-    ...(status.unpublished === null ? [] : [`published file: ${printable(status.unpublished, 500)}`]),
+    status.database,
   ]
   const page = await html`<!doctype html>
 <html lang="en">
@@ -61,63 +64,52 @@ export async function pageHtml(status: Status): Promise<string> {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <meta http-equiv="refresh" content="15">
-<title>${capitalized(verdict)} - admin-mirror</title>
+<title>${title} - admin-mirror</title>
 <link rel="icon" href="data:,">
 <style>${raw(STYLE)}</style>
 </head>
 <body>
-<h1 class="${toneOf(status)}"><span>${capitalized(verdict)}</span></h1>
-${next.length > 0 && html`<h2>What to do</h2><ul>${next.map(stepItem)}</ul>`}
-${problems.length > 0 && html`<h2>What is wrong</h2><ul>${problems.map(textItem)}</ul>`}
-<h2>${counted(status.jobs.length, 'list')}</h2>
-${listsTable(status)}
-${notes.length > 0 && html`<h2>Notes</h2><ul>${notes.map(textItem)}</ul>`}
-<p class="quiet">${facts.join(' · ')}</p>
+<h1 class="${toneOf(status)}"><span>${title}</span></h1>
+${next.length > 0 && html`<h2>What to do</h2>`}
+${next.map(
+  ({ say, command }) =>
+    html`${say !== null && html`<p><bdi>${shown(say)}</bdi>${command !== null && ':'}</p>`}${command !== null && html`<code><bdi>${shown(command)}</bdi></code>`}`,
+)}
+${problems.length > 0 && html`<h2>What is wrong</h2>${problems.map(paragraph)}`}
+<h2>${counted(jobs.length, 'list')}</h2>
+<table>
+<thead><tr><th>list</th><th>state</th><th>rows</th><th>as of</th></tr></thead>
+<tbody>${lists.map((job) => listRow(job, now))}</tbody>
+</table>
+${jobs.length > MOST_LISTS && html`<p class="quiet">and ${counted(jobs.length - MOST_LISTS, 'more list')}</p>`}
+${notes.length > 0 && html`<h2>Notes</h2>${notes.map(paragraph)}`}
+<p class="quiet">${shown(facts.join(' · '))}</p>
 </body>
 </html>
 `
   return page.toString()
 }
 
-function textItem(text: string) {
-  return html`<li><bdi>${printable(text, 1000)}</bdi></li>`
-}
-
-/** A step, with its command apart, to be copied. */
-function stepItem({ say, command }: NextStep) {
-  return html`<li>${say !== null && html`<p><bdi>${printable(say, 1000)}</bdi>${command !== null && ':'}</p>`}${command !== null && html`<code><bdi>${printable(command, 1000)}</bdi></code>`}</li>`
-}
-
-function toneOf({ check_exit_code: code, jobs }: Status): Tone {
+function toneOf({ check_exit_code: code, next, jobs }: Status): (typeof STATES)[State]['tone'] {
   if (code !== 0) return 'bad'
-  if (jobs.some((job) => job.next !== null || STATES[job.state].tone === 'warn')) return 'warn'
-  return jobs.some((job) => job.state === 'being read' && job.as_of === null) ? 'busy' : 'good'
+  if (next.length > 0 || jobs.some(({ state }) => STATES[state].tone === 'warn')) return 'warn'
+  return jobs.some(({ state }) => state === 'first reading') ? 'busy' : 'good'
 }
 
-type Tone = (typeof STATES)[State]['tone']
-
-/** More rows make a page heavy; the worst are among these. */
-const MOST_LISTS = 500
-
-function listsTable(status: Status) {
-  const sorted = gravestFirst(status.jobs)
-  const hidden = sorted.length - MOST_LISTS
-  return html`<table>
-<thead><tr><th>list</th><th>state</th><th class="number">rows</th><th>as of</th></tr></thead>
-<tbody>${sorted.slice(0, MOST_LISTS).map((job) => listRow(job, status))}</tbody>
-</table>${hidden > 0 && html`<p class="quiet">and ${counted(hidden, 'more list')}</p>`}`
+/** `html` escapes it. */
+function shown(text: string): string {
+  return printable(text, 1000)
 }
 
-function listRow(job: JobStatus, { now }: Status) {
+function paragraph(text: string) {
+  return html`<p><bdi>${shown(text)}</bdi></p>`
+}
+
+function listRow(job: JobStatus, now: string) {
   return html`<tr>
 <td><bdi>${printable(job.organization, 60)}</bdi> <bdi>${printable(job.collection, 60)}</bdi></td>
 <td class="${STATES[job.state].tone}">${job.state}</td>
 <td class="number">${counted(job.rows, 'row')}</td>
 <td>${asOfText(job, now)}${nextRunText(job, now)}${job.notes.map((note) => html`<p class="quiet"><bdi>${printable(note, 500)}</bdi></p>`)}</td>
 </tr>`
-}
-
-function capitalized(text: string): string {
-  const shown = printable(text, 1000)
-  return shown.charAt(0).toUpperCase() + shown.slice(1)
 }

@@ -1,14 +1,13 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { getRequestListener } from '@hono/node-server'
+import { createAdaptorServer } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
-import { KnownError, UsageError } from '../errors.ts'
+import { KnownError, MirrorError, systemCode, UsageError } from '../errors.ts'
 import { isLoopback } from '../loopback.ts'
 import type { Status } from '../report/status.ts'
 import { alarmText } from '../report/status-text.ts'
-
-import { type Counters, healthMetrics, metricsText } from './metrics.ts'
+import { type Counters, createCounters, metricsText } from './metrics.ts'
 import { CONTENT_SECURITY_POLICY, pageHtml } from './page.ts'
 
 /** Whether the process is well, for probes. */
@@ -29,7 +28,16 @@ export interface Source {
   onError(error: unknown): void
 }
 
-const STARTING = 'the mirror is being opened'
+/** Where no mirror is served. */
+export function unusableSource(why: string, counters = createCounters()): Source {
+  return {
+    health: async () => ({ stalled: null, unusable: why }),
+    status: () => Promise.reject(new MirrorError(why)),
+    counters,
+    onError: () => {},
+  }
+}
+
 const NOT_FOUND = 'not found. There are: / /check /healthz /readyz /metrics /status.json\n'
 const WRONG_HOST =
   'this listener is on loopback and answers requests for localhost or 127.0.0.1 only. A proxy in front of it has to send ' +
@@ -48,35 +56,11 @@ const HEADERS: Readonly<Record<string, string>> = {
  * Listens on an address, and answers GET and HEAD; no answer holds a token or data of items. Throws UsageError if it cannot listen:
  * the port is in use, or not ours to use. `port`: 0 is any that is free. `now`: epoch milliseconds.
  */
-export async function openListener(address: { host: string; port: number }, now: () => number) {
-  let source: Source | null = null
+export async function openListener({ host, port }: { host: string; port: number }, now: () => number) {
+  let source = unusableSource('the mirror is being opened')
   let isLocal = true
-  const health = kept(async () => source?.health() ?? { stalled: null, unusable: STARTING }, now)
-  const status = kept(async () => source?.status() ?? null, now)
-
-  /** What somebody has to act on; null: nothing. */
-  async function alarm(): Promise<string | null> {
-    const { stalled, unusable } = await health()
-    if (stalled !== null || unusable !== null) return stalled ?? unusable
-    const known = await status()
-    if (known === null) return STARTING
-    return known.check_exit_code === 0 ? null : alarmText(known)
-  }
-
-  /** Also while the mirror cannot be read: Prometheus takes a 503 for a process that is gone. */
-  async function metrics(): Promise<string | null> {
-    const { stalled, unusable } = await health()
-    const known = await status().catch((error: unknown) => {
-      if (error instanceof KnownError) return null
-      throw error
-    })
-    return (
-      source &&
-      (known
-        ? metricsText(known, { stalled, unusable }, source.counters)
-        : healthMetrics({ stalled, unusable }))
-    )
-  }
+  const health = kept(() => source.health(), now)
+  const status = kept(() => source.status(), now)
 
   const app = new Hono()
   app.use(async (context, next) => {
@@ -89,43 +73,66 @@ export async function openListener(address: { host: string; port: number }, now:
   app.get('/healthz', async (context) => probe(context, (await health()).stalled))
   app.get('/readyz', async (context) => probe(context, (await health()).unusable))
   app.get('/check', async (context) => {
-    const why = await alarm()
-    // What it adds needs somebody, and is no alarm.
-    const known = why === null ? await status() : null
-    return known && (known.unpublished !== null || known.daemon.processes.some((one) => one.outdated))
-      ? context.text(`ok\n${known.verdict}\n`)
-      : probe(context, why)
+    const { stalled, unusable } = await health()
+    if (stalled !== null || unusable !== null) return probe(context, stalled ?? unusable)
+    const known = await status()
+    if (known.check_exit_code !== 0) return probe(context, alarmText(known))
+    // What is said beside needs somebody, and is no alarm.
+    const isAside = known.unpublished !== null || known.daemon.processes.some(({ outdated }) => outdated)
+    return context.text(isAside ? `ok\n${known.verdict}\n` : 'ok\n')
   })
-  app.get('/metrics', async (context) =>
-    send(context, await metrics(), 'text/plain; version=0.0.4; charset=utf-8'),
+  app.get('/metrics', async (context) => {
+    // Also while the mirror cannot be read: Prometheus takes a 503 for a process that is gone.
+    const known = await status().catch((error: unknown) => {
+      if (error instanceof KnownError) return null
+      throw error
+    })
+    const text = await metricsText(known, await health(), source.counters)
+    return context.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
+  })
+  app.get('/status.json', async (context) =>
+    context.body(`${JSON.stringify(await status(), null, 2)}\n`, 200, {
+      'Content-Type': 'application/json; charset=utf-8',
+    }),
   )
-  app.get('/status.json', async (context) => {
-    const known = await status()
-    return send(context, known && `${JSON.stringify(known, null, 2)}\n`, 'application/json; charset=utf-8')
-  })
-  app.get('/', async (context) => {
-    const known = await status()
-    return send(context, known && (await pageHtml(known)), 'text/html; charset=utf-8')
-  })
+  app.get('/', async (context) => context.html(await pageHtml(await status())))
   app.notFound((context) => context.text(NOT_FOUND, 404))
   app.onError((error, context) => {
     // The messages of our own errors are made to be shown.
     if (error instanceof KnownError) return context.text(`${error.message}\n`, 503)
-    source?.onError(error)
+    source.onError(error)
     return context.text('an internal error; the log has the details\n', 500)
   })
 
-  const { bound, close } = await listen(app, address)
+  const server = createAdaptorServer({
+    fetch: app.fetch,
+    hostname: 'localhost',
+    overrideGlobalObjects: false,
+  }) as Server
+  await once(server.listen(port, host), 'listening').catch((error: unknown) => {
+    const code = systemCode(error)
+    const why =
+      code === 'EADDRINUSE' ? 'another process listens there' : 'choose another http.host or http.port'
+    throw new UsageError(`http: cannot listen on ${host} port ${port}: ${why} (${code})`)
+  })
+  // An error such as no more file handles must not end the sync.
+  server.on('error', () => {})
+  const bound = server.address() as AddressInfo
   isLocal = isLoopback(bound.address)
   return {
     /** Of the status page. */
-    url: `http://${address.host.includes(':') ? `[${address.host}]` : address.host}:${bound.port}/`,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}/`,
     /** From now on it answers from this source; before, it says that the mirror is being opened. */
     serve(from: Source): void {
       source = from
     },
     /** Ends all connections at once. */
-    close,
+    async close(): Promise<void> {
+      if (!server.listening) return
+      const closed = once(server.close(), 'close')
+      server.closeAllConnections()
+      await closed
+    },
   }
 }
 
@@ -133,17 +140,11 @@ function probe(context: Context, fault: string | null): Response {
   return fault === null ? context.text('ok\n') : context.text(`${fault}\n`, 503)
 }
 
-function send(context: Context, text: string | null, type: string): Response {
-  return text === null
-    ? context.text(`${STARTING}\n`, 503)
-    : context.body(text, 200, { 'Content-Type': type })
-}
-
 /**
  * Whether a request to a listener on loopback names a host that leads to loopback. A page on the web can have its own name
  * resolved to 127.0.0.1, and would then read our answers as its own; its requests carry that name.
  */
-export function isLoopbackHost(host: string): boolean {
+function isLoopbackHost(host: string): boolean {
   const [, name = ''] = /^(\[[0-9a-f:.]+\]|[^:]*)(?::\d{1,5})?$/i.exec(host) ?? []
   return isLoopback(name.replace(/^\[(.*)\]$/, '$1'))
 }
@@ -158,7 +159,7 @@ export function kept<T>(compute: () => Promise<T>, now: () => number): () => Pro
   return () => {
     const from = now()
     // A clock that was set back must not keep an answer for ever.
-    if (last && from >= last.from && from < last.until) return last.answer
+    if (last !== null && from >= last.from && from < last.until) return last.answer
     const made = { answer: compute(), from, until: Number.POSITIVE_INFINITY }
     last = made
     const done = () => {
@@ -167,45 +168,4 @@ export function kept<T>(compute: () => Promise<T>, now: () => number): () => Pro
     made.answer.then(done, done)
     return made.answer
   }
-}
-
-/** A client has this long to send its request, and one that does not read its answer is cut off. Milliseconds. */
-const LIMITS = { headersTimeout: 5000, requestTimeout: 5000, keepAliveTimeout: 5000, maxHeaderSize: 8192 }
-const STILL_MS = 20_000
-
-async function listen(app: Hono, { host, port }: { host: string; port: number }) {
-  const answer = getRequestListener(app.fetch, { hostname: 'localhost', overrideGlobalObjects: false })
-  const server = createServer({ ...LIMITS, connectionsCheckingInterval: 1000 }, (request, response) => {
-    void answer(request, response)
-  })
-  server.timeout = STILL_MS
-  server.maxConnections = 100
-  try {
-    await once(server.listen(port, host), 'listening')
-  } catch (error) {
-    throw listenError(error as NodeJS.ErrnoException, host, port)
-  }
-  // An error such as no more file handles must not end the sync.
-  server.on('error', () => {})
-  return {
-    bound: server.address() as AddressInfo,
-    async close(): Promise<void> {
-      if (!server.listening) return
-      const closed = once(server.close(), 'close')
-      server.closeAllConnections()
-      await closed
-    },
-  }
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE:
-    'another process listens there, maybe another start with this file; end it, or give this one another port: ' +
-    'http.port may name an environment variable, and port 0 is any that is free (the log names it)',
-  EACCES: 'this user may not use that port; choose one above 1023',
-}
-
-function listenError({ code, message }: NodeJS.ErrnoException, host: string, port: number): UsageError {
-  const reason = REASONS[code ?? ''] ?? 'look at http.host and http.port in the configuration'
-  return new UsageError(`http: cannot listen on ${host} port ${port}: ${reason} (${code ?? message})`)
 }

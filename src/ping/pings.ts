@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import got, { HTTPError, RequestError } from 'got'
+import got, { RequestError } from 'got'
 
 /** What a ping says; the end of its address. */
 export type PingKind = 'start' | 'success' | 'fail'
@@ -29,22 +30,19 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
 
   async function deliver(kind: PingKind, text: string, limit: AbortSignal): Promise<void> {
     if (address === null || signal.aborted) return
-    try {
-      await send(addressOf(address, kind), text, userAgent, limit)
-      onEnd(kind, null)
-    } catch (error) {
-      if (!signal.aborted) onEnd(kind, limit.aborted ? 'no answer in time' : reasonOf(error))
-    }
+    const url = new URL(address)
+    if (kind !== 'success') url.pathname = `${url.pathname.replace(/\/+$/, '')}/${kind}`
+    const lost = await post(url, text, userAgent, limit)
+    if (!signal.aborted) onEnd(kind, lost !== null && limit.aborted ? 'no answer in time' : lost)
   }
 
-  async function tellOutcome(fault: string | null, limit: AbortSignal): Promise<void> {
+  async function tellOutcome(fault: string | null): Promise<void> {
     if (signal.aborted) return
+    const limit = newLimit()
     const unknown = { isWell: false, text: fault ?? 'the mirror cannot be read' }
-    const late = new Promise<typeof unknown>((resolve) =>
-      limit.addEventListener('abort', () => resolve(unknown)),
-    )
-    const { isWell, text } =
-      fault === null ? await Promise.race([verdict(), late]).catch(() => unknown) : unknown
+    const late = once(limit, 'abort').then(() => unknown)
+    const known = fault === null ? Promise.race([verdict(), late]).catch(() => unknown) : unknown
+    const { isWell, text } = await known
     await deliver(isWell ? 'success' : 'fail', `${text}\n`, limit)
   }
 
@@ -68,10 +66,8 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
       return (fault) => {
         run.fault ??= fault
         run.running--
-        if (run.running > 0) return
-        const limit = newLimit()
         // The outcome comes last, and is not kept waiting by a start that hangs for longer than its own time.
-        tail = Promise.all([tail, run.started]).then(() => tellOutcome(run.fault, limit))
+        if (run.running === 0) tail = Promise.all([tail, run.started]).then(() => tellOutcome(run.fault))
       }
     },
     /** Resolves when no ping is left to send. */
@@ -79,28 +75,23 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
   }
 }
 
-function addressOf(address: string, kind: PingKind): URL {
-  const url = new URL(address)
-  if (kind !== 'success') url.pathname = `${url.pathname.replace(/\/+$/, '')}/${kind}`
-  return url
-}
-
-/** Follows no redirect, and takes no proxy from the environment, as the global agent may. */
-async function send(url: URL, body: string, userAgent: string, signal: AbortSignal): Promise<void> {
-  const { statusCode } = await got.post(url, {
-    body,
-    headers: { 'content-type': 'text/plain; charset=utf-8', 'user-agent': userAgent },
-    agent: { http: new HttpAgent(), https: new HttpsAgent() },
-    followRedirect: false,
-    retry: { limit: 2, methods: ['POST'] },
-    signal,
-  })
-  if (statusCode > 299) throw new Error(`status ${statusCode}`)
-}
-
-/** The messages of got and Node may hold the address. */
-function reasonOf(error: unknown): string {
-  if (error instanceof HTTPError) return `status ${error.response.statusCode}`
-  if (error instanceof RequestError) return error.code
-  return error instanceof Error && /^status \d+$/.test(error.message) ? error.message : 'the network failed'
+/**
+ * Follows no redirect, and takes no proxy from the environment, as the global agent may. Returns why the ping was not delivered (the
+ * messages of got and Node may hold the address); null: it was.
+ */
+async function post(url: URL, body: string, userAgent: string, signal: AbortSignal): Promise<string | null> {
+  try {
+    const { statusCode } = await got.post(url, {
+      body,
+      headers: { 'content-type': 'text/plain; charset=utf-8', 'user-agent': userAgent },
+      agent: { http: new HttpAgent(), https: new HttpsAgent() },
+      followRedirect: false,
+      retry: { limit: 2, methods: ['POST'] },
+      signal,
+    })
+    return statusCode < 300 ? null : `status ${statusCode}`
+  } catch (error) {
+    if (!(error instanceof RequestError)) return 'the network failed'
+    return error.response ? `status ${error.response.statusCode}` : error.code
+  }
 }

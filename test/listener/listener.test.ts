@@ -1,317 +1,211 @@
 import { request } from 'node:http'
-import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { MirrorError, UsageError } from '../../src/errors.ts'
+import { MirrorError } from '../../src/errors.ts'
 import { createCounters } from '../../src/listener/metrics.ts'
-import { isLoopbackHost, kept, openListener, type Source } from '../../src/listener/server.ts'
-import { isLoopback } from '../../src/loopback.ts'
+import { kept, openListener, type Source } from '../../src/listener/server.ts'
 import { atEndOfFile } from '../helpers/at-end-of-file.ts'
 import { at, listOf, statusOf } from '../helpers/status.ts'
 
 const PATHS = ['', 'check', 'healthz', 'readyz', 'metrics', 'status.json']
 const WELL = statusOf([listOf('acme')])
 
-/** A listener on a free port of loopback. */
-async function listen(
-  more: Partial<Source> | null = {},
-  { host = '127.0.0.1', port = 0 } = {},
-  now = Date.now,
-) {
-  const listener = await openListener({ host, port }, now)
+/** A listener on a free port. `source`: null where no mirror is served yet. */
+async function listen(source: Partial<Source> | null = {}, host = '127.0.0.1', now = Date.now) {
+  const listener = await openListener({ host, port: 0 }, now)
   atEndOfFile(() => listener.close())
   const errors: unknown[] = []
-  const source: Source = {
-    health: async () => ({ stalled: null, unusable: null }),
-    status: async () => WELL,
-    counters: createCounters(),
-    onError: (error) => errors.push(error),
-    ...more,
-  }
-  if (more) listener.serve(source)
-  return {
-    listener,
-    errors,
-    port: Number(new URL(listener.url).port),
-    url: (path: string) => `${listener.url}${path}`,
-  }
-}
-
-/** With any Host header, which fetch does not allow. */
-function ask(port: number, headers: Record<string, string>): Promise<number> {
-  return new Promise((resolve, reject) => {
-    request({ host: '127.0.0.1', port, path: '/status.json', headers }, (response) => {
-      response.resume()
-      resolve(response.statusCode ?? 0)
+  if (source)
+    listener.serve({
+      health: async () => ({ stalled: null, unusable: null }),
+      status: async () => WELL,
+      counters: createCounters(),
+      onError: (error) => errors.push(error),
+      ...source,
     })
-      .on('error', reject)
-      .end()
-  })
+  /** With any Host header, which fetch does not allow. */
+  const ask = (path: string, method = 'GET', headers: Record<string, string> = {}) =>
+    new Promise<{ status: number; headers: Record<string, unknown>; text: string }>((resolve, reject) => {
+      const { port } = new URL(listener.url)
+      request({ host: '127.0.0.1', port, path: `/${path}`, method, headers }, (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (more: string) => {
+          text += more
+        })
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
+        )
+      })
+        .on('error', reject)
+        .end()
+    })
+  return { listener, errors, ask }
 }
 
 describe('the listener', () => {
-  it.each(PATHS)('answers GET and HEAD on /%s', async (path) => {
-    const { url } = await listen()
+  it.each([
+    ['', /^text\/html;/],
+    ['check', /^text\/plain;/],
+    ['healthz', /^text\/plain;/],
+    ['readyz', /^text\/plain;/],
+    ['metrics', /^text\/plain; version=0\.0\.4/],
+    ['status.json', /^application\/json;/],
+  ])('answers GET and HEAD on /%s; nobody may keep, frame or script it', async (path, type) => {
+    const { ask } = await listen()
 
-    const got = await fetch(url(path))
-    const head = await fetch(url(path), { method: 'HEAD' })
+    const [got, head] = [await ask(path), await ask(path, 'HEAD')]
 
-    expect([got.status, head.status]).toEqual([200, 200])
-    expect((await got.text()).length).toBeGreaterThan(0)
-    expect(await head.text()).toBe('')
-    expect(head.headers.get('content-type')).toBe(got.headers.get('content-type'))
-    expect(got.headers.get('content-type')).toMatch(
-      { '': /^text\/html;/, 'status.json': /^application\/json;/ }[path] ?? /^text\/plain;/,
-    )
+    expect([got.status, head.status, head.text]).toEqual([200, 200, ''])
+    expect(got.text).not.toBe('')
+    expect(head.headers['content-type']).toBe(got.headers['content-type'])
+    expect(got.headers).toMatchObject({
+      'content-type': expect.stringMatching(type),
+      'cache-control': 'no-store',
+      'content-security-policy': expect.stringMatching(
+        /^default-src 'none'; style-src 'sha256-[\w+/=]+'; .*frame-ancestors 'none'$/,
+      ),
+      'x-content-type-options': 'nosniff',
+    })
+    expect(got.headers).not.toHaveProperty('access-control-allow-origin')
   })
 
   it('refuses other methods with 405, and names its pages where it has none', async () => {
-    const { url } = await listen()
+    const { ask } = await listen()
 
-    const posted = await fetch(url(''), { method: 'POST', body: 'x' })
-    const missing = await fetch(url('orders'))
-
-    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
-    expect([missing.status, await missing.text()]).toEqual([404, expect.stringContaining('/metrics')])
+    expect(await ask('', 'POST')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } })
+    expect(await ask('orders')).toMatchObject({ status: 404, text: expect.stringContaining('/metrics') })
   })
 
-  it.each(['', 'status.json', 'nothing'])('lets no page frame, sniff, cache or script /%s', async (path) => {
-    const { url } = await listen()
+  it('on loopback answers no name that a page on the web may have for 127.0.0.1; elsewhere any name', async () => {
+    const { ask } = await listen()
+    const open = await listen({}, '0.0.0.0')
+    const statusOfHost = async (host: string) => (await ask('status.json', 'GET', { host })).status
+    const own = ['localhost', 'LocalHost:9464', '127.0.0.1', '[::1]:9464']
+    const foreign = [
+      'evil.example',
+      'mirror.localhost:9464',
+      '127.0.0.1.evil.example',
+      '127.evil.example',
+      '192.168.0.1:9464',
+      'localhost evil',
+      'evil.example@127.0.0.1',
+      '[::2]',
+      '[::ffff:8.8.8.8]',
+    ]
 
-    const { headers } = await fetch(url(path))
-
-    expect(headers.get('content-security-policy')).toMatch(
-      /^default-src 'none'; style-src 'sha256-[\w+/=]+'; .*frame-ancestors 'none'$/,
-    )
-    expect(headers.get('x-content-type-options')).toBe('nosniff')
-    expect(headers.get('cache-control')).toBe('no-store')
-    expect(headers.get('access-control-allow-origin')).toBeNull()
+    expect(await Promise.all(own.map(statusOfHost))).toEqual(own.map(() => 200))
+    // Some are no Host header at all: 400.
+    for (const host of foreign) expect([400, 421], host).toContain(await statusOfHost(host))
+    expect(await open.ask('status.json', 'GET', { host: 'admin-mirror:9464' })).toMatchObject({ status: 200 })
   })
 
-  it('refuses a host name that a page on the web may have for 127.0.0.1', async () => {
-    const { port } = await listen()
-
-    expect(await ask(port, { host: 'rebound.example' })).toBe(421)
-    expect(await ask(port, { host: `localhost:${port}` })).toBe(200)
-  })
-
-  it('answers under any name where it is reached from elsewhere, too, as in a network of containers', async () => {
-    const { port } = await listen({}, { host: '0.0.0.0' })
-
-    expect(await ask(port, { host: 'admin-mirror:9464' })).toBe(200)
-  })
-
-  it('shows the status as status --json has it', async () => {
-    const { url } = await listen()
-
-    expect(await (await fetch(url('status.json'))).json()).toEqual(WELL)
-  })
-
-  it('reads the mirror once for all who ask within a second', async () => {
+  it('shows the status as status --json has it, and reads the mirror once for all who ask within a second', async () => {
     let asked = 0
     const status = async () => {
       asked++
       return WELL
     }
-    const { url } = await listen({ status }, {}, () => 1_000_000)
+    const { ask } = await listen({ status }, '127.0.0.1', () => 1_000_000)
 
-    await Promise.all([...PATHS, ...PATHS, ...PATHS].map((path) => fetch(url(path))))
+    const answers = await Promise.all([...PATHS, ...PATHS].map((path) => ask(path)))
 
+    expect(JSON.parse(answers.at(-1)?.text ?? '')).toEqual(WELL)
     expect(asked).toBe(1)
-  })
-
-  it('cuts off a client that sends its headers byte by byte, and answers others meanwhile', async () => {
-    const { port, url } = await listen()
-    const socket = connect(port, '127.0.0.1')
-    let received = ''
-    socket.setEncoding('latin1').on('data', (text: string) => {
-      received += text
-    })
-    socket.on('error', () => {})
-    socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n')
-    const drip = setInterval(() => socket.write('X-A: 1\r\n'), 200)
-
-    const meanwhile = await fetch(url('healthz'))
-    await new Promise((resolve) => socket.once('close', resolve))
-    clearInterval(drip)
-
-    expect(meanwhile.status).toBe(200)
-    expect(received).toMatch(/^HTTP\/1\.1 408 /)
   })
 })
 
-const TROUBLE = { stalled: 'the scheduler sleeps', unusable: 'the disk is full' }
+const opening = 'the mirror is being opened\n'
 const throwing = (error: Error) => ({ status: () => Promise.reject(error) })
 
 describe('health', () => {
-  it('is told while the mirror is being opened: the process lives, and is not ready', async () => {
-    const { url } = await listen(null)
+  it.each<[string, Partial<Source> | null, Record<string, [number, string]>]>([
+    [
+      'being opened',
+      null,
+      { '': [503, opening], check: [503, opening], healthz: [200, 'ok\n'], readyz: [503, opening] },
+    ],
+    [
+      'stalled, on a full disk',
+      { health: async () => ({ stalled: 'the scheduler sleeps', unusable: 'the disk is full' }) },
+      {
+        healthz: [503, 'the scheduler sleeps\n'],
+        readyz: [503, 'the disk is full\n'],
+        check: [503, 'the scheduler sleeps\n'],
+      },
+    ],
+    [
+      'in need of a token',
+      { status: async () => statusOf([listOf('acme', { held_since: at(1), held_reason: 'HTTP 401' })]) },
+      {
+        readyz: [200, 'ok\n'],
+        check: [
+          503,
+          `the only list needs attention (held for a refused token)
+acme orders: token refused since ${at(1)} (60 seconds): UNAUTHORIZED (its token is held: it needs a new one)
+next: give acme a new token, or if the old one is valid again: admin-mirror resume --org acme
+`,
+        ],
+      },
+    ],
+    [
+      'well, but publishes nothing',
+      { status: async () => statusOf([listOf('acme')], { unpublished: 'EROFS' }) },
+      { check: [200, 'ok\nthe only list is well; the published file is older than the mirror\n'] },
+    ],
+    [
+      'damaged',
+      throwing(new MirrorError('mirror.db is damaged; restore a copy')),
+      { 'status.json': [503, 'mirror.db is damaged; restore a copy\n'] },
+    ],
+    [
+      'met by a defect',
+      throwing(new TypeError('secret internals')),
+      { metrics: [500, 'an internal error; the log has the details\n'] },
+    ],
+  ])('of a mirror that is %s', async (_, source, answers) => {
+    const { ask, errors } = await listen(source)
 
-    const answers = await Promise.all(PATHS.map(async (path) => (await fetch(url(path))).status))
-
-    expect(answers).toEqual([503, 503, 200, 503, 503, 503])
-  })
-
-  it('says why: the scheduler is stalled, the mirror cannot be used', async () => {
-    const { url } = await listen({ health: async () => TROUBLE })
-    const get = async (path: string) => {
-      const answer = await fetch(url(path))
-      return [answer.status, await answer.text()]
-    }
-
-    expect(await get('healthz')).toEqual([503, 'the scheduler sleeps\n'])
-    expect(await get('readyz')).toEqual([503, 'the disk is full\n'])
-    expect(await get('check')).toEqual([503, 'the scheduler sleeps\n'])
+    for (const [path, [status, text]] of Object.entries(answers))
+      expect(await ask(path), path).toMatchObject({ status, text })
+    expect(errors).toHaveLength('metrics' in answers ? 1 : 0)
   })
 
   it('is in the metrics of a mirror that cannot be read, which are there all the same', async () => {
-    const { url } = await listen({
+    const { ask } = await listen({
       ...throwing(new MirrorError('the server does not answer')),
       health: async () => ({ stalled: null, unusable: 'the server does not answer' }),
     })
 
-    const metrics = await fetch(url('metrics'))
+    const { status, text } = await ask('metrics')
 
-    expect(metrics.status).toBe(200)
-    const lines = (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
-    expect(lines).toEqual(['admin_mirror_scheduler_ticking 1', 'admin_mirror_usable 0'])
-  })
-
-  it('as an uptime monitor asks for it says what needs somebody', async () => {
-    const status = statusOf([listOf('acme', { held_since: at(1), held_reason: 'HTTP 401' })])
-    const { url } = await listen({ status: async () => status })
-
-    const check = await fetch(url('check'))
-
-    expect([check.status, await check.text()]).toEqual([
-      503,
-      `the only list needs attention (held for a refused token)
-acme orders: token refused since ${at(1)} (60 seconds): UNAUTHORIZED (its token is held: it needs a new one)
-next: give acme a new token, or if the old one is valid again: admin-mirror resume --org acme
-`,
-    ])
-  })
-
-  it('of a mirror that cannot be read is shown with its message, and an error of ours without', async () => {
-    const known = await listen(throwing(new MirrorError('mirror.db is damaged; restore a copy')))
-    const unknown = await listen(throwing(new TypeError('secret internals')))
-
-    const first = await fetch(known.url('status.json'))
-    const second = await fetch(unknown.url('metrics'))
-
-    expect([first.status, await first.text()]).toEqual([503, 'mirror.db is damaged; restore a copy\n'])
-    expect([second.status, await second.text()]).toEqual([
-      500,
-      'an internal error; the log has the details\n',
-    ])
-    expect(unknown.errors).toHaveLength(1)
+    const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+    expect([status, lines]).toEqual([200, ['admin_mirror_scheduler_ticking 1', 'admin_mirror_usable 0']])
   })
 })
-
-describe('a port', () => {
-  it('in use is a usage error that says what to do', async () => {
-    const { port } = await listen()
-
-    await expect(listen(null, { port })).rejects.toThrow(UsageError)
-    await expect(listen(null, { port })).rejects.toThrow(
-      `cannot listen on 127.0.0.1 port ${port}: another process listens there`,
-    )
-  })
-
-  it('is free again after the end, which waits for no client', async () => {
-    const { listener, port, url } = await listen()
-    await fetch(url(''))
-
-    await listener.close()
-
-    await expect(fetch(url(''))).rejects.toThrow()
-    await expect(listen(null, { port })).resolves.toBeDefined()
-  })
-})
-
-describe('an address', () => {
-  it.each([
-    ['127.0.0.1', true],
-    ['::1', true],
-    ['::ffff:127.0.0.1', true],
-    ['0.0.0.0', false],
-    ['192.168.127.1', false],
-    ['localhost', true],
-    ['127.evil.example', false],
-    ['::ffff:8.8.8.8', false],
-  ])('%s is reached from this machine alone: %s', (address, expected) => {
-    expect(isLoopback(address)).toBe(expected)
-  })
-
-  it.each([
-    ['localhost', true],
-    ['LocalHost:9464', true],
-    ['127.0.0.1', true],
-    ['[::1]:9464', true],
-    ['[::ffff:127.0.0.1]:9464', true],
-    ['', false],
-    ['evil.example', false],
-    ['mirror.localhost:9464', false],
-    ['127.0.0.1.evil.example', false],
-    ['192.168.0.1:9464', false],
-    ['localhost evil', false],
-    ['evil.example@127.0.0.1', false],
-    ['[::2]', false],
-  ])('as the Host header of a request to loopback: %j is %s', (host, expected) => {
-    expect(isLoopbackHost(host)).toBe(expected)
-  })
-})
-
-/** A clock that a computation moves by what it takes. */
-function scene(takesMs: number) {
-  const clock = { now: 1_000_000, computed: 0 }
-  const compute = async () => {
-    clock.computed++
-    clock.now += takesMs
-    return clock.computed
-  }
-  return { clock, get: kept(compute, () => clock.now) }
-}
 
 describe('a kept answer', () => {
-  it.each([
-    ['at once is used for a second', 0, 1000],
-    ['slowly is used twenty times as long as it took', 300, 6000],
-  ])('that comes %s', async (_, takesMs, keptMs) => {
-    const { clock, get } = scene(takesMs)
+  it.each<[string, takesMs: number, passes: number, isKept: boolean]>([
+    ['at once is used for a second', 0, 999, true],
+    ['at once is used no longer', 0, 1000, false],
+    ['slowly is used twenty times as long as it took', 300, 5999, true],
+    ['slowly is used no longer than that', 300, 6000, false],
+    ['is not used after the clock was set back', 0, -3_600_000, false],
+  ])('that comes %s; so is an error', async (_, takesMs, passes, isKept) => {
+    for (const isError of [false, true]) {
+      let [now, computed] = [1_000_000, 0]
+      const get = kept(
+        async () => {
+          computed++
+          now += takesMs
+          if (isError) throw new Error('damaged')
+        },
+        () => now,
+      )
+      const failure = async () => (await get().catch((error: unknown) => error)) instanceof Error
 
-    await get()
-    clock.now += keptMs - 1
-    await get()
-    const before = clock.computed
-    clock.now += 1
-    await get()
-
-    expect([before, clock.computed]).toEqual([1, 2])
-  })
-
-  it('is computed again after the clock was set back', async () => {
-    const { clock, get } = scene(0)
-    await get()
-
-    clock.now -= 3_600_000
-    await get()
-
-    expect(clock.computed).toBe(2)
-  })
-
-  it('may be an error, which is not computed again at once either', async () => {
-    let computed = 0
-    const get = kept(
-      async () => {
-        computed++
-        throw new Error('damaged')
-      },
-      () => 5,
-    )
-
-    await expect(get()).rejects.toThrow('damaged')
-    await expect(get()).rejects.toThrow('damaged')
-
-    expect(computed).toBe(1)
+      expect(await failure()).toBe(isError)
+      now += passes
+      expect(await failure()).toBe(isError)
+      expect(computed).toBe(isKept ? 1 : 2)
+    }
   })
 })

@@ -99,7 +99,7 @@ next: give acme a new token (/run/secrets/acme), or if the old one is valid agai
       [listOf('acme', HELD)],
       {},
       `the only list needs attention (with removals held back)
-acme orders: removals held back: 300 of the list's 1,500 rows left it, and their removal is held back: more than the brake allows in one walk
+acme orders: removals held back: 300 of the list's 1,500 rows left it, and stay in the mirror until somebody decides: more than the brake allows in one walk
 
 acme orders                       1,500 rows  removals held back  as of 5 minutes ago; next walk in 10 minutes
 
@@ -199,7 +199,7 @@ describe('what is said of a list', () => {
     ],
     [
       { ...HELD, held_why: 'empty', held_out_of_scope: 300 },
-      "removals held back: 300 of the list's 1,500 rows left it since its filters or its path were changed, and their removal is held back: the list came without items",
+      "removals held back: 300 of the list's 1,500 rows left it since its filters or its path were changed, and stay in the mirror until somebody decides: the list came without items",
     ],
     [
       { ...failedBy(), failing_message: null },
@@ -237,7 +237,7 @@ describe('what is said of a list', () => {
     [{ running: true, work: 'refresh' }, 'being refreshed'],
     [
       { ...TOKEN, ...HELD },
-      "300 of the list's 1,500 rows left it, and their removal is held back: more than the brake allows in one walk",
+      "300 of the list's 1,500 rows left it, and stay in the mirror until somebody decides: more than the brake allows in one walk",
     ],
     [{ error_code: 'NETWORK', error_message: 'away' }, 'last run 5 minutes ago: NETWORK: away'],
     [

@@ -39,7 +39,9 @@ it('removals beyond the configured brake are held back, and told by sync and sta
       /30 of 70 rows left the list.*--org acme --collection orders --accept-removals/,
     ),
   })
-  expect(status.stdout).toContain("30 of the list's 70 rows left it, and their removal is held back")
+  expect(status.stdout).toContain(
+    "30 of the list's 70 rows left it, and stay in the mirror until somebody decides",
+  )
   expect(status.stdout).toContain(
     `next: look whether these rows really left the list (verify compares it with the API), then: ${SYNC} --accept-removals`,
   )
