@@ -54,24 +54,18 @@ const NEW_ORDER_EVERY = 20
 export function createApi(options: SandboxOptions) {
   const { orders, establishments, live, now } = options
   const began = now()
-  const organizations = createOrganizations(options.organizations)
+  const organizations = upTo(options.organizations).map(createOrganization)
   const throttle = createThrottle(options.requestsPerMinute)
 
-  /** The indexes of the items of a list at this moment, and each of them: it is computed when it is asked for. */
-  function listing(name: string, key: number, state: string | null) {
-    if (name === 'establishments')
-      return {
-        indexes: indexesTo(establishments),
-        itemAt: (index: number) => createEstablishment(key, index),
-      }
+  /** The orders of an organization at this moment, by their indexes: each is computed when it is asked for. */
+  function orderList(key: number, state: string | null) {
     const come = live ? Math.max(0, Math.floor((now() - began) / 1000 / NEW_ORDER_EVERY)) : 0
     const opening = WORLD_START + orders * ORDER_EVERY
-    const isNew = (index: number) => index >= orders
-    const stateAt = (index: number) => (isNew(index) ? 'pending' : orderState(key, index))
+    const stateAt = (index: number) => (index < orders ? orderState(key, index) : 'pending')
     return {
-      indexes: indexesTo(orders + come).filter((index) => !state || stateAt(index) === state),
+      indexes: upTo(orders + come).filter((index) => !state || stateAt(index) === state),
       itemAt: (index: number) => {
-        const createdAt = isNew(index) ? opening + (index - orders + 1) * NEW_ORDER_EVERY : null
+        const createdAt = index < orders ? null : opening + (index - orders + 1) * NEW_ORDER_EVERY
         return createOrder(key, index, establishments, createdAt)
       },
     }
@@ -79,9 +73,9 @@ export function createApi(options: SandboxOptions) {
 
   function answer({ method, target, headers }: Request): Answer {
     const of = (name: string) => [headers[name]].flat()[0] ?? ''
-    const { pathname, searchParams } = new URL(target, `http://${of('host') || 'localhost'}`)
-    const name = /^\/api\/v1\/admin\/(orders|establishments)\/?$/.exec(pathname)?.[1]
-    if (name === undefined) return refuse(404, `The route ${pathname.slice(1)} could not be found.`)
+    const url = new URL(target, `http://${of('host') || 'localhost'}`)
+    const name = /^\/api\/v1\/admin\/(orders|establishments)\/?$/.exec(url.pathname)?.[1]
+    if (name === undefined) return refuse(404, `The route ${url.pathname.slice(1)} could not be found.`)
     if (method !== 'GET')
       return refuse(405, `The ${method} method is not supported for this route.`, { allow: 'GET' })
     const user = organizations.findIndex(({ token }) => of('authorization') === `Bearer ${token}`)
@@ -93,9 +87,15 @@ export function createApi(options: SandboxOptions) {
     const organization = organizations.findIndex(({ id }) => id === asked)
     if (organization === -1) return refuse(404, 'Organization not found.', limits)
     if (organization !== user) return refuse(403, 'You are not a member of this organization.', limits)
-    const { indexes, itemAt } = listing(name, hash(301, 1, user), searchParams.get('state'))
-    const url = `http://${of('host') || 'localhost'}${pathname.replace(/\/$/, '')}`
-    return { status: 200, headers: limits, body: envelope(indexes, itemAt, searchParams, url, name) }
+    const key = hash(301, 1, user)
+    const list =
+      name === 'orders'
+        ? orderList(key, url.searchParams.get('state'))
+        : {
+            indexes: upTo(establishments),
+            itemAt: (index: number) => createEstablishment(key, index),
+          }
+    return { status: 200, headers: limits, body: pageOf(list, url, name) }
   }
 
   return { organizations, answer }
@@ -103,38 +103,36 @@ export function createApi(options: SandboxOptions) {
 
 const NAMES = ['acme', 'globex', 'initech', 'umbrella', 'hooli', 'soylent', 'tyrell', 'wonka']
 
-/** Each with a token in the form of Laravel's Sanctum: its number, a bar, 40 letters and digits. */
-function createOrganizations(count: number): Organization[] {
-  return indexesTo(count).map((number) => {
-    const name = NAMES[number] ?? `org-${number + 1}`
-    const word = `sandbox${name.charAt(0).toUpperCase()}${name.slice(1).replace('-', '')}MadeUp`
-    const token = `${number + 1}|${word}${createDice(hash(402, 1, number)).digits(40 - word.length)}`
-    return { id: uuid(createDice(hash(401, 1, number))), name, token }
-  })
+/** With a token in the form of Laravel's Sanctum: its number, a bar, 40 letters and digits. */
+function createOrganization(index: number): Organization {
+  const name = NAMES[index] ?? `org-${index + 1}`
+  const word = `sandbox${name.charAt(0).toUpperCase()}${name.slice(1).replace('-', '')}MadeUp`
+  const token = `${index + 1}|${word}${createDice(hash(402, 1, index)).digits(40 - word.length)}`
+  return { id: uuid(createDice(hash(401, 1, index))), name, token }
 }
 
-function indexesTo(count: number): number[] {
+function upTo(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index)
 }
 
-/** The body of a list, with the names and the order of Laravel's paginator. Links carry the filters of the request. */
-function envelope(
-  indexes: readonly number[],
-  itemAt: (index: number) => object,
-  query: URLSearchParams,
-  url: string,
+/** A page of a list, with the names and the order of Laravel's paginator. Links carry the filters of the request. */
+function pageOf(
+  { indexes, itemAt }: { indexes: readonly number[]; itemAt: (index: number) => object },
+  { origin, pathname, searchParams }: URL,
   name: string,
 ): object {
-  const asked = Number(query.get('page'))
+  const url = `${origin}${pathname.replace(/\/$/, '')}`
+  const asked = Number(searchParams.get('page'))
   const page = Number.isSafeInteger(asked) && asked > 0 ? asked : 1
   const lastPage = Math.max(1, Math.ceil(indexes.length / PAGE_SIZE))
   const link = (number: number) => {
-    const carried = new URLSearchParams([...query].filter(([key]) => key !== 'page'))
+    const carried = new URLSearchParams([...searchParams].filter(([key]) => key !== 'page'))
     carried.set('page', String(number))
     return `${url}?${carried.toString()}`
   }
-  const data = indexes.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE).map(itemAt)
-  const from = data.length === 0 ? null : (page - 1) * PAGE_SIZE + 1
+  const before = (page - 1) * PAGE_SIZE
+  const data = indexes.slice(before, before + PAGE_SIZE).map(itemAt)
+  const isEmpty = data.length === 0
   return {
     data,
     links: {
@@ -145,12 +143,12 @@ function envelope(
     },
     meta: {
       current_page: page,
-      from,
+      from: isEmpty ? null : before + 1,
       last_page: lastPage,
       links: [],
       path: url,
       per_page: PAGE_SIZE,
-      to: from === null ? null : from + data.length - 1,
+      to: isEmpty ? null : before + data.length,
       total: indexes.length,
     },
     success: true,

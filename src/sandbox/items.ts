@@ -9,11 +9,11 @@ const FIRST_NAMES = 'Zoë Łukasz José Søren Anaïs Jürgen Mia Noah Ελέν�
 const LAST_NAMES = "Müller Nowak Núñez Ågård O'Neill Çelik Smith Dvořák 田中".split(' ')
 const STREETS = ['Hauptstraße', 'Rue de l’Église', 'Main Street', 'Calle Mayor', 'Østergade']
 const CITIES = [
-  { name: 'Dresden', country: 'DE', latitude: 51.0504, longitude: 13.7373 },
-  { name: 'Málaga', country: 'ES', latitude: 36.7213, longitude: -4.4213 },
-  { name: 'Kraków', country: 'PL', latitude: 50.0647, longitude: 19.945 },
-  { name: 'Boston', country: 'US', latitude: 42.3601, longitude: -71.0589 },
-  { name: 'Århus', country: 'DK', latitude: 56.1629, longitude: 10.2039 },
+  { name: 'Dresden', country: 'DE' },
+  { name: 'Málaga', country: 'ES' },
+  { name: 'Kraków', country: 'PL' },
+  { name: 'Boston', country: 'US' },
+  { name: 'Århus', country: 'DK' },
 ]
 const PRODUCTS = [
   { sku: 'TEA-001', name: 'Grüner Tee 100 g', cents: 640 },
@@ -22,13 +22,11 @@ const PRODUCTS = [
   { sku: 'BOX-007', name: 'Gift box 20/30 cm', cents: 300 },
   { sku: 'CAF-100', name: 'Café moulu 1 kg', cents: 2199 },
 ]
-const NOTES = ['Bitte klingeln 🙂', 'Leave at the back door.', 'Fragile:\nhandle with care', 'c/o Reception']
 const TAGS = ['vip', 'first-order', 'été', 'b2b', 'sale/summer']
 const DISCOUNTS = [0, 0, 0, 1.1, 2.55, 20.0]
 const STATES = ['pending', 'paid', 'shipped', 'delivered']
 /** The state in which an order stays: not all are paid or delivered one day. */
 const LAST_STATE = [0, 1, 1, 2, 2, 3, 3, 3, 3, 3]
-const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
 const HOUR = 3600
 
 // A salt for each property, so that those of one item do not depend on each other.
@@ -66,10 +64,6 @@ export function createOrder(key: number, index: number, shops: number, createdAt
     establishment_id: shops === 0 ? null : shopId(key, dice.below(shops)),
     items,
     tags: dice.chance(60) ? [] : TAGS.filter(() => dice.chance(40)),
-    notes: dice.chance(80) ? null : dice.pick(NOTES),
-    metadata: createMetadata(dice),
-    weight_grams: dice.chance(30) ? null : 100 + dice.below(5000),
-    tracking_url: dice.chance(50) ? null : `https://track.example.com/parcels/${dice.digits(12)}`,
     created_at: timestamp(created),
     updated_at: timestamp(updated),
     delivered_at: state === 'delivered' ? timestamp(updated) : null,
@@ -101,11 +95,6 @@ function createCustomer(key: number, number: number) {
   return { id: 20_000 + number, name, email: `customer${number}@example.com`, address }
 }
 
-/** To PHP an empty map is an empty list, and it writes both as one. */
-function createMetadata(dice: Dice): { campaign: string } | [] {
-  return dice.chance(30) ? { campaign: dice.pick(['spring', 'Fête', 'a/b']) } : []
-}
-
 /** An establishment as the API lists it. They never change. */
 export function createEstablishment(key: number, index: number) {
   const dice = createDice(hash(key, SHOP_SALT.shop, index))
@@ -116,15 +105,7 @@ export function createEstablishment(key: number, index: number) {
     code: String(index + 1).padStart(3, '0'),
     name: `${dice.pick(LAST_NAMES)} ${city.name}`,
     email: `shop${index + 1}@example.com`,
-    phone: `+49 0351 ${dice.digits(6)}`,
     address: createAddress(dice, city),
-    latitude: Number((city.latitude + dice.below(1000) / 10_000).toFixed(4)),
-    longitude: Number((city.longitude + dice.below(1000) / 10_000).toFixed(4)),
-    opening_hours: DAYS.slice(0, dice.below(DAYS.length + 1)).map((day) => ({
-      day,
-      opens: '08:30',
-      closes: '18:00',
-    })),
     active: dice.chance(90),
     created_at: timestamp(created),
     updated_at: timestamp(created),
