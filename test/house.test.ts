@@ -40,7 +40,7 @@ function resolveImport(from: string, specifier: string): string {
 }
 
 function ofPostgres(file: string): boolean {
-  return /^(?:cli|store)\/postgres\/|^cli\/commands\/move\.ts$|^pg(?:-boss)?$|^schedule\/workers\.ts$/.test(
+  return /^store\/postgres\/|^cli\/(?:commands\/move|postgres|start-sharing)\.ts$|^pg(?:-boss)?$|^schedule\/workers\.ts$/.test(
     file,
   )
 }
@@ -133,7 +133,7 @@ describe('the house', () => {
     ['got', 'api/http.ts ping/pings.ts'],
     ['p-retry', 'api/retry.ts'],
     ['node-cron', 'schedule/cron.ts'],
-    ['better-sqlite3', 'store/sqlite/file/open.ts'],
+    ['better-sqlite3', 'store/sqlite/open.ts'],
     ['pino', 'cli/output/log.ts'],
     ['pg', 'store/postgres/connection.ts store/postgres/query.ts store/postgres/server.ts'],
     ['pg-boss', 'store/postgres/queue.ts'],

@@ -53,21 +53,20 @@ export async function readPlace(
 
 /** Opens the mirror for writing, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
 export async function openMirror(options: OpenOptions): Promise<OpenMirror> {
-  if (options.config.postgres) return (await import('./postgres/open.ts')).openServer(options)
-  return (await import('./file/open.ts')).openFile(options)
+  // Nothing of PostgreSQL is loaded where the mirror is a file.
+  if (options.config.postgres) return (await import('./postgres.ts')).openServer(options)
+  return (await import('./file.ts')).openFile(options)
 }
 
 /** What `status` reads; null if there is no mirror yet. Changes nothing. Throws MirrorError. */
 export async function readFacts(place: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null> {
-  if (place.config?.postgres) return (await import('./postgres/mirror.ts')).readFacts(place, runtime)
-  return (await import('./file/reading.ts')).readFacts(place, runtime)
+  if (place.config?.postgres) return (await import('./postgres.ts')).readFacts(place, runtime)
+  return (await import('./file.ts')).readFacts(place, runtime)
 }
 
 /** Why the mirror cannot be written now; null: it can, or only its server knows. */
-export async function writeFault({ database, config }: MirrorPlace): Promise<string | null> {
-  if (config?.postgres) return null
-  const { unwritableNamed, unwritableNow } = await import('./file/reading.ts')
-  return config ? unwritableNow(database, false) : unwritableNamed(database)
+export async function writeFault(place: MirrorPlace): Promise<string | null> {
+  return place.config?.postgres ? null : (await import('./file.ts')).writeFault(place)
 }
 
 export function noMirror(place: string): MirrorError {

@@ -12,7 +12,7 @@ import {
 } from '../store/core/publication.ts'
 import { copyMirror, mayReplace } from '../store/sqlite/copy.ts'
 import { runRule } from '../store/sqlite/driver.ts'
-import { openForReading } from '../store/sqlite/file/open.ts'
+import { openForReading } from '../store/sqlite/open.ts'
 import type { OpenMirror } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 

@@ -50,8 +50,8 @@ export async function runReading(runtime: Runtime, task: ReadingTask): Promise<n
   await runtime.yieldToEventLoop()
   // SQLite cannot be interrupted, but the process can be ended.
   runtime.dieOnSignal()
-  if (task.config?.postgres) await (await import('./postgres/reading.ts')).readOnServer(runtime, task)
-  else await (await import('./file/reading.ts')).readFile(runtime, task)
+  if (task.config?.postgres) await (await import('./postgres.ts')).readOnServer(runtime, task)
+  else await (await import('./file.ts')).readFile(runtime, task)
   return 0
 }
 

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import { createForgetting } from '../../src/store/core/forget.ts'
-import { createTransact, runnerOn } from '../../src/store/sqlite/transaction.ts'
+import { runnerOn } from '../../src/store/sqlite/runner.ts'
 import { testLeases } from './leases.ts'
 import type { TestMirror } from './test-mirror.ts'
 
@@ -14,11 +14,9 @@ export function createLongWork(
     await rest(stop)
     await clock.sleep(ms)
   }
-  const patience = { now: clock.now, sleep, signal: stop.signal }
-  const transact = createTransact({ connection, ...patience })
   return {
     forgetting() {
-      const runner = runnerOn(connection, transact, patience)
+      const runner = runnerOn(connection, { now: clock.now, sleep, signal: stop.signal })
       const leases = testLeases(runner)
       onTestFinished(() => leases.close())
       return createForgetting({ ...runner, leases, batchRows: 500 })

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 
-const DATABASE = new URL('../../src/store/sqlite/file/open.ts', import.meta.url).href
-const TRANSACTION = new URL('../../src/store/sqlite/transaction.ts', import.meta.url).href
+const DATABASE = new URL('../../src/store/sqlite/open.ts', import.meta.url).href
+const TRANSACTION = new URL('../../src/store/sqlite/runner.ts', import.meta.url).href
 
 const OPEN = `
 const { openForWriting } = await import(${JSON.stringify(DATABASE)})

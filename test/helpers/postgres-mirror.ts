@@ -1,10 +1,12 @@
 import { onTestFinished } from 'vitest'
 import type { Leases } from '../../src/store/core/leases.ts'
-import type { Tokens } from '../../src/store/core/tokens.ts'
+import type { Rule } from '../../src/store/core/sql.ts'
+import { createStore } from '../../src/store/core/store.ts'
+import { createTokens, makeSalt, type Tokens } from '../../src/store/core/tokens.ts'
+import { serverBudgets } from '../../src/store/postgres/clock.ts'
 import type { PostgresAddress } from '../../src/store/postgres/connection.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { connectServer, runnerOn, type Server } from '../../src/store/postgres/server.ts'
-import { createTokens, openPostgresStore } from '../../src/store/postgres/store.ts'
 import type { Store } from '../../src/sync/store.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
@@ -56,7 +58,8 @@ interface Opened extends Pick<PostgresMirror, 'address' | 'clock' | 'server' | '
 async function openMirrorOn({ address, clock, server, rows, stop, end }: Opened): Promise<PostgresMirror> {
   const { now } = clock
   const { signal } = stop
-  const leases = testLeases(runnerOn(server, { now, signal }))
+  const runner = runnerOn(server, { now, signal })
+  const leases = testLeases(runner)
   let isClosed = false
   const close = async () => {
     if (isClosed) return
@@ -65,15 +68,10 @@ async function openMirrorOn({ address, clock, server, rows, stop, end }: Opened)
     await end()
   }
   onTestFinished(close)
-  const store = openPostgresStore({
-    server,
-    leases,
-    baseUrl: 'https://admin.example.com',
-    keepRuns: KEEP_RUNS_MS,
-    now,
-    signal,
-  })
-  const tokens = await createTokens(server, () => 'a salt')
+  const store = createStore({ runner, leases, baseUrl: 'https://admin.example.com', keepRuns: KEEP_RUNS_MS })
+  const salt = await server.write(() => makeSalt(() => 'a salt'))
+  const holding = <T>(begin: () => Rule<T>) => server.once(begin())
+  const tokens = createTokens({ runner, salt, budgets: serverBudgets(server), holding })
   await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   return { address, clock, server, leases, store, tokens, rows, stop: () => stop.abort(), close }
 }

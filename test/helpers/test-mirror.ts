@@ -2,12 +2,12 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
-import type { Tokens } from '../../src/store/core/tokens.ts'
-import type { Connection } from '../../src/store/sqlite/driver.ts'
-import { openForWriting } from '../../src/store/sqlite/file/open.ts'
-import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { createTokens } from '../../src/store/sqlite/tokens.ts'
-import { createLockWait, createTransact, runnerOn } from '../../src/store/sqlite/transaction.ts'
+import { createBudgets } from '../../src/store/core/budgets.ts'
+import { createStore } from '../../src/store/core/store.ts'
+import { createTokens, makeSalt, type Tokens } from '../../src/store/core/tokens.ts'
+import { type Connection, runRule } from '../../src/store/sqlite/driver.ts'
+import { openForWriting } from '../../src/store/sqlite/open.ts'
+import { runnerOn } from '../../src/store/sqlite/runner.ts'
 import { READING_VERSION } from '../../src/sync/coverage/read-list.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
@@ -59,24 +59,14 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   const connection = openForWriting(file)
   const { now, sleep } = clock
   const stop = new AbortController()
-  const patience = { now, sleep, signal: stop.signal }
-  const transact = createTransact({ connection, ...patience })
-  const leases = testLeases(runnerOn(connection, transact, patience))
-  const baseUrl = 'https://admin.example.com'
-  const store = openSqliteStore({
+  const runner = runnerOn(connection, { now, sleep, signal: stop.signal })
+  const leases = testLeases(runner)
+  const store = createStore({ runner, leases, baseUrl: 'https://admin.example.com', keepRuns: KEEP_RUNS_MS })
+  const salt = runRule(
     connection,
-    leases,
-    ...patience,
-    transact,
-    baseUrl,
-    keepRuns: KEEP_RUNS_MS,
-  })
-  const tokens = createTokens({
-    connection,
-    transact,
-    wait: createLockWait(file, patience),
-    newSalt: () => 'a salt',
-  })
+    makeSalt(() => 'a salt'),
+  )
+  const tokens = createTokens({ runner, salt, budgets: createBudgets(runner) })
   // Written at once, since nobody holds the lock.
   void tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   const reader = new Database(file, { readonly: true })

@@ -3,7 +3,7 @@ import type { ListFacts, Pace, StatusFacts } from '../../src/report/status.ts'
 import { timeLeft } from '../../src/report/status.ts'
 import { alarmText, statusText } from '../../src/report/status-text.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
-import { fullDisk } from '../../src/store/sqlite/read/status.ts'
+import { fullDisk } from '../../src/store/sqlite/errors.ts'
 import { at, failedBy, listOf, NEVER, NOW, statusOf } from '../helpers/status.ts'
 
 function textOf(lists: readonly ListFacts[], more: Partial<StatusFacts> = {}): string {

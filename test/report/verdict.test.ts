@@ -5,7 +5,7 @@ import type { JobStatus, StatusFacts } from '../../src/report/status.ts'
 import { alarmText, statusText } from '../../src/report/status-text.ts'
 import { isOverdue, lastAttempt } from '../../src/report/verdict.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
-import { fullDisk } from '../../src/store/sqlite/read/status.ts'
+import { fullDisk } from '../../src/store/sqlite/errors.ts'
 import { at, failedBy, listOf, NEVER, NOW, statusOf } from '../helpers/status.ts'
 
 const plan = (dueAt: number | null) => ({ schedule: '* * * * *', nextRunAt: null, dueAt })

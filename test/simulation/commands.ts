@@ -19,7 +19,7 @@ import type { SimulatedProcess } from './process.ts'
 import { steppedStore } from './stepped-store.ts'
 
 // Loaded in the middle of a history it would take real time.
-await import('../../src/cli/file/open.ts')
+await Promise.all([import('../../src/cli/file.ts'), import('../../src/cli/open-mirror.ts')])
 
 /** What a process was started for. Organizations by name; none named means all. */
 export type Command =

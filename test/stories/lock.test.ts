@@ -7,7 +7,7 @@ import { createScene } from '../helpers/scene.ts'
 import { expectWhole, ORDERS } from './crash-scene.ts'
 
 // Another program holds the mirror's lock: every BEGIN IMMEDIATE finds it taken, so says the driver, and time passes by waiting alone. How long
-// a transaction waits, and that a signal ends the wait: test/store/sqlite/transaction.test.ts.
+// a transaction waits, and that a signal ends the wait: test/store/sqlite/runner.test.ts.
 
 const succeeded = ({ event, status }: LogLine) => event === 'run_finished' && status === 'succeeded'
 

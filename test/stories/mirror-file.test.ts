@@ -9,7 +9,7 @@ import type { Workspace } from '../helpers/workspace.ts'
 const it = sceneTests()
 
 // What may happen to the mirror's file while a command works on it, and how it may be found: exit code 4, and words. What the store
-// makes of each: test/store/sqlite/transaction.test.ts and file/open.test.ts.
+// makes of each: test/store/sqlite/runner.test.ts and open.test.ts.
 
 function damage({ mirror, change }: Workspace): void {
   change('PRAGMA wal_checkpoint(TRUNCATE)')

@@ -5,7 +5,7 @@ import { faultsOf, type LogLine, mustRun, type Running } from '../helpers/proces
 import { createScene, createStanding, sceneTests } from '../helpers/scene.ts'
 import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
 
-// Signals to real processes that wait or compute, and readers who read no more. How soon a wait for a lock ends: test/store/sqlite/transaction.test.ts.
+// Signals to real processes that wait or compute, and readers who read no more. How soon a wait for a lock ends: test/store/sqlite/runner.test.ts.
 
 /** A byte now and then, and never the last one. */
 const trickle: Fault = (response) => {

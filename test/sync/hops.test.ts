@@ -45,9 +45,9 @@ it('from a tick of start to the statement that writes a page these functions wai
     'sync/walk.ts readWalk',
     'sync/page-writer.ts write',
     'store/core/store.ts commit',
-    'store/sqlite/transaction.ts',
-    'store/sqlite/transaction.ts',
-    'store/sqlite/transaction.ts',
+    'store/sqlite/runner.ts writing',
+    'store/sqlite/runner.ts',
+    'store/sqlite/runner.ts',
     'store/sqlite/driver.ts runRule',
     'store/sqlite/driver.ts runStatement',
   ])

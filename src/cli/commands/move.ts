@@ -5,12 +5,11 @@ import { JobError, UsageError } from '../../errors.ts'
 import { daemons, livingOwners } from '../../store/core/leases.ts'
 import { move } from '../../store/postgres/move.ts'
 import { type Connection, runRule } from '../../store/sqlite/driver.ts'
-import { translate } from '../../store/sqlite/file/errors.ts'
-import { createLockWait } from '../../store/sqlite/transaction.ts'
+import { translate } from '../../store/sqlite/errors.ts'
+import { createLockWait } from '../../store/sqlite/runner.ts'
 import { counted, printable } from '../../text.ts'
-import { openConnection } from '../file/open.ts'
-import { openMirrorFile } from '../file/reading.ts'
-import { connect } from '../postgres/mirror.ts'
+import { openConnection, openMirrorFile } from '../file.ts'
+import { connect } from '../postgres.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 interface Options {
@@ -52,9 +51,9 @@ async function withFileAlone<T>(
   file: string,
   task: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  const { connection, patience } = await openConnection(file, runtime)
+  const connection = await openConnection(file, runtime)
   try {
-    await createLockWait(file, patience)(() => connection.exec('BEGIN IMMEDIATE'))
+    await createLockWait(file, runtime)(() => connection.exec('BEGIN IMMEDIATE'))
     assertUnused(connection, file, runtime)
     return await task(connection)
   } catch (error) {

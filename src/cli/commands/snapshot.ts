@@ -3,7 +3,7 @@ import path from 'node:path'
 import { UsageError } from '../../errors.ts'
 import { copyMirror } from '../../store/sqlite/copy.ts'
 import { inBytes } from '../../text.ts'
-import { openMirrorFile } from '../file/reading.ts'
+import { openMirrorFile } from '../file.ts'
 import { type DatabaseOption, readPlace } from '../mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 

@@ -124,7 +124,7 @@ async function runScheduled(daemon: Daemon, session: CommandSession): Promise<nu
   }
   // Workers that share a mirror take what is due from one queue.
   const scheduler = openQueue
-    ? await (await import('../postgres/start-sharing.ts')).startSharing(openQueue, {
+    ? await (await import('../start-sharing.ts')).startSharing(openQueue, {
         runtime,
         planned,
         session,

@@ -1,6 +1,6 @@
 import type { StoredShare } from '../../sync/store.ts'
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
-import { all, type Dialect, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
+import { all, type Dialect, msOf, one, type Rule, type Runner, run, type StoredTime, timeOf } from './sql.ts'
 
 // `sync_gates`: the budgets of requests, by scope. `sync_shares`: what refreshes have used of them.
 
@@ -12,7 +12,7 @@ export interface BudgetNews {
   at: number
 }
 
-export interface BudgetRow extends BudgetNews {
+interface BudgetRow extends BudgetNews {
   closedUntil: StoredTime
   known: string | null
 }
@@ -20,18 +20,38 @@ export interface BudgetRow extends BudgetNews {
 /** The version of a budget that nobody has written yet. */
 const UNWRITTEN = 0
 
-export function budgetIn(row: BudgetRow | null): Awaited<ReturnType<BudgetStore['read']>> {
+/** The budgets of requests: the version decides who was first. `compare`: what the answer of a shared clock is told. */
+export function createBudgets(
+  { dialect, single }: Pick<Runner, 'dialect' | 'single'>,
+  compare: () => (at: number) => void = () => () => {},
+): BudgetStore {
+  async function ask<T extends BudgetNews>(begin: () => Rule<T | null>): Promise<T | null> {
+    const noteTime = compare()
+    const row = await single(begin)
+    if (row) noteTime(row.at)
+    return row
+  }
+
   return {
-    closedUntil: msOf(row?.closedUntil ?? 0),
-    known: row?.known ?? null,
-    version: String(row?.version ?? UNWRITTEN),
+    async read(scope) {
+      const row = await ask(() => readBudget(dialect, scope))
+      return {
+        closedUntil: msOf(row?.closedUntil ?? 0),
+        known: row?.known ?? null,
+        version: String(row?.version ?? UNWRITTEN),
+      }
+    },
+    async compareAndSet(scope, version, next) {
+      const written = await ask(() => writeBudget(dialect, scope, Number(version), next()))
+      return written && String(written.version)
+    },
   }
 }
 
 const news = ({ now }: Dialect) => `version, ${now} AS at`
 
 /** Null if nobody has written it yet. */
-export function readBudget(dialect: Dialect, scope: string): Rule<BudgetRow | null> {
+function readBudget(dialect: Dialect, scope: string): Rule<BudgetRow | null> {
   return one(
     `SELECT closed_until AS "closedUntil", known, ${news(dialect)} FROM sync_gates WHERE scope = :scope::text`,
     { scope },
@@ -39,7 +59,7 @@ export function readBudget(dialect: Dialect, scope: string): Rule<BudgetRow | nu
 }
 
 /** Writes a budget if its version is still this one. Returns null if another process was faster. */
-export function writeBudget(
+function writeBudget(
   dialect: Dialect,
   scope: string,
   version: number,

@@ -1,3 +1,4 @@
+import { KnownError } from '../../errors.ts'
 import { parseExact } from '../../json/exact.ts'
 import { asJsonObject, type JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
@@ -19,6 +20,12 @@ import { type ArrayViews, fitsView, growViews, loadArrayViews, makeViews } from 
 
 // The tables and views of a collection grow where they cannot hold the items that come. A process knows them as it read them last: each
 // transaction that writes rows looks whether another process has changed them since.
+
+/** A statement does not suit the tables: another worker, or somebody else, has changed them since this process read what they are like. */
+export class OtherTablesError extends KnownError {
+  override readonly name = 'OtherTablesError'
+  readonly code = 'DATABASE'
+}
 
 /** What a process knows of the tables and views of a collection. */
 export interface KnownTables {

@@ -25,10 +25,6 @@ export function addressOf(baseUrl: string): string {
   return hostname.replace(/\.$/, '') + pathname.replace(/\/+$/, '')
 }
 
-export function* isOfAddress(baseUrl: string): Rule<boolean> {
-  return (yield* setting('address')) === addressOf(baseUrl)
-}
-
 /**
  * Notes the API whose lists the mirror holds, so that lists of two APIs are never mixed. Throws UsageError if they are another API's, unless that is
  * accepted: before the first page its address may be a typing error, so any other may replace it. `place`: where the mirror is, for messages.

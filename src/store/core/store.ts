@@ -2,10 +2,12 @@ import { InterruptedError } from '../../errors.ts'
 import type { CommitResult, Lease, PageCommit, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
+import { acquiring } from './acquire.ts'
 import { readShares, writeShare } from './budgets.ts'
 import { commitPage } from './commit.ts'
 import { allRefreshes, asOwner, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
-import { createTables, fitTables, knownTables, typedRows } from './known-tables.ts'
+import { createTables, fitTables, knownTables, OtherTablesError, typedRows } from './known-tables.ts'
+import type { Leases } from './leases.ts'
 import { findMissing, removeMissing } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
 import { liveKeys, lookUp } from './rows.ts'
@@ -15,18 +17,14 @@ import { abandonWalk, beginWalk, closeWalk, openWalks, readLedger, resumeWalk } 
 
 export interface StoreOptions {
   runner: Runner
+  leases: Pick<Leases, 'take' | 'release'>
+  /** `api.baseUrl`: no job can be acquired while the mirror holds the lists of another address. */
+  baseUrl: string
   /** How long rows of `sync_runs` and closed walks are kept, in milliseconds. */
   keepRuns: number
-  /** Whether an error may come of tables that another worker has changed since this process read what they are like. */
-  isOfOtherTables: (error: unknown) => boolean
 }
 
-/** All methods of a store but `acquire` and `release`. */
-export function createStore({
-  runner,
-  keepRuns,
-  isOfOtherTables,
-}: StoreOptions): Omit<Store, 'acquire' | 'release'> {
+export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions): Store {
   const { dialect, now, reading, writing, inBatches } = runner
   const tables = createTables(runner)
   const time = () => timeOf(now())
@@ -38,7 +36,7 @@ export function createStore({
     try {
       return await reading(begin((await tables.now(collection)).shape))
     } catch (error) {
-      if (!isOfOtherTables(error)) throw error
+      if (!(error instanceof OtherTablesError)) throw error
       tables.forget(collection.name)
       return reading(begin((await tables.of(collection)).shape))
     }
@@ -75,6 +73,7 @@ export function createStore({
   }
 
   return {
+    ...acquiring(runner, leases, baseUrl),
     openWalks: (job) => reading(openWalks(job)),
     beginRun: (lease, { resume, abandon, ...begin }) =>
       owned(lease, function* () {
@@ -121,6 +120,7 @@ export function createStore({
       // After a signal to stop, the next run prunes the rest.
       const end = typeof history === 'number' ? ago(history) : null
       if (end !== null) await inBatches(() => writing(() => pruneHistory(dialect, job, end)))
+      await runner.analyze?.()
     },
     liveKeys: (job, from) => readingRows(job, (keys) => liveKeys(keys, job, from)),
   }

@@ -1,7 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore } from '../../sync/types.ts'
 import { setting } from './settings.ts'
-import { all, type Columns, type Dialect, one, type Rule, run, timeOf, type Values } from './sql.ts'
+import {
+  all,
+  type Columns,
+  type Dialect,
+  exec,
+  one,
+  type Rule,
+  type Runner,
+  run,
+  timeOf,
+  type Values,
+} from './sql.ts'
 
 // `organizations`: what is configured. `sync_refused_tokens`: which tokens are held, by their fingerprints.
 
@@ -24,10 +35,9 @@ export interface Tokens {
   /** Why a token must not be used; null: it may be. */
   heldReason(fingerprint: string): Promise<string | null>
   holdOf(fingerprint: string): {
-    /** The same at once; as `refresh` read it last, where there is one. */
+    /** The same at once, as it was read last. */
     heldReason(): string | null
-    /** Reads it, where that takes time. */
-    refresh?(): Promise<void>
+    refresh(): Promise<void>
   }
   /** Holds a token, with these organizations and all others that use it. */
   hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
@@ -36,21 +46,57 @@ export interface Tokens {
   budgets: BudgetStore
 }
 
-/** The methods that are the same in both stores. `begin` makes the rule, again if its transaction runs twice. */
-export function commonTokens(
-  dialect: Dialect,
-  reading: <T>(rule: Rule<T>) => Promise<T>,
-  writing: <T>(begin: () => Rule<T>) => Promise<T>,
-): Pick<Tokens, 'useToken' | 'heldReason' | 'resume'> {
+export interface TokenOptions {
+  runner: Pick<Runner, 'dialect' | 'isLocal' | 'reading' | 'writing'>
+  /** Of the mirror, as `makeSalt` returns it. */
+  salt: string
+  budgets: BudgetStore
+  /** Writes a hold, also after the signal to stop: who asks for it tries again. */
+  holding?: Runner['writing']
+}
+
+export function createTokens({ runner, salt, budgets, holding = runner.writing }: TokenOptions): Tokens {
+  const { dialect, isLocal, reading, writing } = runner
+  /** Why tokens are held, as they were read last. */
+  const reasons = new Map<string, string | null>()
+  /** How often this process has written each token's hold. */
+  const writes = new Map<string, number>()
+
+  async function heldReason(fingerprint: string): Promise<string | null> {
+    const before = writes.get(fingerprint)
+    const reason = await reading(heldReasonOfToken(fingerprint))
+    // An answer that was on its way while this process wrote a hold may not know it.
+    if (writes.get(fingerprint) === before) reasons.set(fingerprint, reason)
+    return reason
+  }
+
   return {
+    register: (organizations) =>
+      writing(function* () {
+        // In one order, so that workers that start at once do not wait for each other crosswise.
+        if (!isLocal) yield* exec(['LOCK TABLE organizations, sync_jobs IN SHARE ROW EXCLUSIVE MODE'])
+        yield* register(dialect, organizations)
+      }),
+    fingerprint: (token) => createHash('sha256').update(`${salt}\0${token}`).digest('hex').slice(0, 32),
     async useToken(id, fingerprint) {
       const text = 'SELECT last_fingerprint AS last FROM organizations WHERE id = :id'
       const row = await reading(one<{ last: string | null }>(text, { id }))
       // Mostly nothing has changed, and then no lock is needed.
       if (row?.last !== fingerprint) await writing(() => run(USE_TOKEN, { id, fingerprint }))
     },
-    heldReason: (fingerprint) => reading(heldReasonOfToken(fingerprint)),
+    heldReason,
+    holdOf: (fingerprint) => ({
+      heldReason: () => reasons.get(fingerprint) ?? null,
+      refresh: async () => void (await heldReason(fingerprint)),
+    }),
+    async hold(...told) {
+      const [, fingerprint, reason] = told
+      await holding(() => hold(dialect, ...told))
+      writes.set(fingerprint, (writes.get(fingerprint) ?? 0) + 1)
+      reasons.set(fingerprint, reason)
+    },
     resume: (organizationIds) => writing(() => resume(dialect, organizationIds)),
+    budgets,
   }
 }
 
@@ -62,32 +108,23 @@ const USE_TOKEN = `
   WHERE id = :id
 `
 
-/** The mirror's salt; empty if there is none yet. */
-export function* readSalt(): Rule<string> {
-  return (yield* setting('salt')) ?? ''
-}
-
 /** Returns the mirror's salt. `newSalt` makes one if there is none; of several processes the first one's is used. */
 export function* makeSalt(newSalt: () => string): Rule<string> {
-  const known = yield* readSalt()
-  if (known !== '') return known
+  const known = yield* setting('salt')
+  if (known) return known
   yield* run(
     "INSERT INTO sync_settings (name, value) VALUES ('salt', :value) ON CONFLICT (name) DO NOTHING",
     {
       value: newSalt(),
     },
   )
-  return yield* readSalt()
-}
-
-export function fingerprintOf(token: string, salt: string): string {
-  return createHash('sha256').update(`${salt}\0${token}`).digest('hex').slice(0, 32)
+  return (yield* setting('salt')) ?? ''
 }
 
 const ORGANIZATION_COLUMNS = { id: 'text', name: 'text', configured: 'bigint' }
 const JOB_COLUMNS = { organization_id: 'text', collection: 'text', configured: 'bigint' }
 
-export function* register(dialect: Dialect, organizations: readonly RegisteredOrganization[]): Rule<void> {
+function* register(dialect: Dialect, organizations: readonly RegisteredOrganization[]): Rule<void> {
   const wanted = organizations.map(({ id, name }) => ({ id, name, configured: 1 }))
   const jobs = organizations.flatMap(({ id, collections }) =>
     collections.map((collection) => ({ organization_id: id, collection, configured: 1 })),
@@ -132,7 +169,7 @@ function textIn(row: Values, columns: readonly string[]): string {
   return JSON.stringify(columns.map((name) => row[name]))
 }
 
-export function* heldReasonOfToken(fingerprint: string): Rule<string | null> {
+function* heldReasonOfToken(fingerprint: string): Rule<string | null> {
   const row = yield* one<{ reason: string }>(
     'SELECT reason FROM sync_refused_tokens WHERE fingerprint = :fingerprint',
     { fingerprint },
@@ -140,7 +177,7 @@ export function* heldReasonOfToken(fingerprint: string): Rule<string | null> {
   return row?.reason ?? null
 }
 
-export function* hold(
+function* hold(
   dialect: Dialect,
   ...[organizationIds, fingerprint, reason, at]: Parameters<Tokens['hold']>
 ): Rule<void> {

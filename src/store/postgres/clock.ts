@@ -1,3 +1,8 @@
+import type { BudgetStore } from '../../sync/types.ts'
+import { createBudgets } from '../core/budgets.ts'
+import { POSTGRES } from './driver.ts'
+import type { Server } from './server.ts'
+
 /**
  * The server's time, which all workers use: the time for which this process has run, plus an offset that answers of the server
  * correct. The clocks of the workers' machines may differ, and may be set at any time.
@@ -14,9 +19,6 @@ export interface ServerClock {
 /** A clock was set if the server's time is this far outside of the time between the question and its answer. Milliseconds. */
 const TOLERANCE_MS = 250
 
-/** The server's time, by an answer that says it. */
-export const SERVER_TIME = 'extract(epoch FROM clock_timestamp())::double precision * 1000'
-
 export function createServerClock(elapsed: () => number): ServerClock {
   // Nothing is known yet: the first answer sets it.
   let ahead = Number.NaN
@@ -30,6 +32,29 @@ export function createServerClock(elapsed: () => number): ServerClock {
         const isTrue = at >= asked + ahead - TOLERANCE_MS && at <= answered + ahead + TOLERANCE_MS
         if (!isTrue) ahead = at - (asked + answered) / 2
       }
+    },
+  }
+}
+
+/** A permit whose writing took longer would count too early. Milliseconds. */
+const LATE_MS = 250
+
+/** How often one is written again: a server that is always this slow would never be on time. */
+const MOST_LATE = 3
+
+/** The budgets of requests, each read and written by one statement. */
+export function serverBudgets({ read, clock }: Pick<Server, 'read' | 'clock'>): BudgetStore {
+  const budgets = createBudgets({ dialect: POSTGRES, single: (begin) => read(begin()) }, clock.compare)
+  return {
+    ...budgets,
+    async compareAndSet(scope, version, next) {
+      let known: string | null = version
+      for (let tries = 0; known !== null && tries < MOST_LATE; tries++) {
+        const begun = clock.elapsed()
+        known = await budgets.compareAndSet(scope, known, next)
+        if (clock.elapsed() - begun <= LATE_MS) break
+      }
+      return known
     },
   }
 }

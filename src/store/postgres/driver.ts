@@ -12,9 +12,11 @@ import {
   run,
   SQL_TYPES,
 } from '../core/sql.ts'
-import { SERVER_TIME } from './clock.ts'
 import { isRefusal } from './errors.ts'
 import { POSTGRES_LIMITS, storable, storableJson } from './storable.ts'
+
+/** The server's time, by an answer that says it. */
+export const SERVER_TIME = 'extract(epoch FROM clock_timestamp())::double precision * 1000'
 
 /** Numbers that numeric holds without an error, and double precision too, up to the greatest. */
 const NUMBER = String.raw`^-?[0-9]{1,40}(\.[0-9]{1,40})?([eE]([+-]?[12]?[0-9]{1,2}|\+?30[0-8]))?$`

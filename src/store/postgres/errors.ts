@@ -1,12 +1,7 @@
 import { JobError, KnownError, MirrorError, UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
+import { OtherTablesError } from '../core/known-tables.ts'
 import { type PostgresAddress, serverAt } from './connection.ts'
-
-/** A statement does not suit the tables: another worker, or somebody else, has changed them since this process read what they are like. */
-export class OtherTablesError extends KnownError {
-  override readonly name = 'OtherTablesError'
-  readonly code = 'DATABASE'
-}
 
 /** What pg and the network say of an error. PostgreSQL's own message may quote data, so it is never shown. */
 function failureOf(error: unknown): { code: string; message: string } {

@@ -1,7 +1,7 @@
 import { Client, type ClientBase, Pool, type QueryConfig } from 'pg'
-import { InterruptedError, MirrorError } from '../../errors.ts'
+import { InterruptedError, MirrorError, systemCode } from '../../errors.ts'
 import { one, type Rule, type Runner, type Statement } from '../core/sql.ts'
-import { createServerClock, SERVER_TIME, type ServerClock } from './clock.ts'
+import { createServerClock, type ServerClock } from './clock.ts'
 import {
   type Ask,
   askBy,
@@ -11,7 +11,7 @@ import {
   runRule,
   serverAt,
 } from './connection.ts'
-import { POSTGRES } from './driver.ts'
+import { POSTGRES, SERVER_TIME } from './driver.ts'
 import { isAway, isConflict, isRefusedEachTime, translate } from './errors.ts'
 
 /** What waiting for the server needs. */
@@ -58,22 +58,13 @@ export interface Reading {
 /** Few, since a server has few to give, and a page's statements take a millisecond; but a long one leaves room for the lease. */
 const MOST_CONNECTIONS = 4
 
-const FIRST_WAIT_MS = 250
-const LONGEST_WAIT_MS = 5000
-const REPORT_EVERY_MS = 60_000
+/** A statement is watched so often, and after so long the server is asked whether it still works on it. */
+const WATCH_EVERY_MS = 5000
+const LOOK_AFTER_MS = 15_000
 
 /** After the signal: all waits together, and one statement. */
 const WAITS_WHEN_STOPPING_MS = 2000
 const STATEMENT_WHEN_STOPPING_MS = 3000
-
-const MOST_CONFLICTS = 20
-
-/** Tries of a statement that the server ends each time, by its statement_timeout for example: about a minute. */
-const MOST_REFUSED = 15
-
-/** A statement is watched so often, and after so long the server is asked whether it still works on it. */
-const WATCH_EVERY_MS = 5000
-const LOOK_AFTER_MS = 15_000
 
 const SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
@@ -88,10 +79,7 @@ export async function connectServer(
 ): Promise<Server> {
   const server = createServer(address, patience)
   try {
-    const noteTime = server.clock.compare()
-    const row = await server.once(one<Standing>(STANDING))
-    noteTime(row?.at ?? 0)
-    const fault = row && faultOf(row, address, purpose)
+    const fault = faultOf(await measureClock(server), address, purpose)
     if (fault) throw new MirrorError(`${serverAt(address)} ${fault}`)
     return server
   } catch (error) {
@@ -116,6 +104,14 @@ const STANDING = `
     ${SERVER_TIME} AS at
 `
 
+/** Compares the clock with the server's, and returns what the server is like. */
+export async function measureClock({ clock, once }: Pick<Server, 'clock' | 'once'>): Promise<Standing> {
+  const noteTime = clock.compare()
+  const row = (await once(one<Standing>(STANDING))) as Standing
+  noteTime(row.at)
+  return row
+}
+
 /** Why the server cannot be used. */
 function faultOf(
   { path, version, only }: Standing,
@@ -130,13 +126,6 @@ function faultOf(
   return purpose === 'writing' && only === 'on' ? `is read-only: name the primary server in ${setting}` : null
 }
 
-/** Compares the clock with the server's. */
-export async function measureClock({ clock, read }: Server): Promise<void> {
-  const noteTime = clock.compare()
-  const row = await read(one<{ at: number }>(`SELECT ${SERVER_TIME} AS at`))
-  if (row) noteTime(row.at)
-}
-
 /** Runs the rules of the store, each that writes in a transaction of its own. */
 export function runnerOn(
   server: Server,
@@ -148,6 +137,7 @@ export function runnerOn(
     isLocal: false,
     reading: server.read,
     writing: server.write,
+    single: (begin) => server.read(begin()),
     async inBatches(batch) {
       while (!(await batch())) if (signal.aborted) return false
       return true
@@ -158,6 +148,9 @@ export function runnerOn(
 function createServer(address: PostgresAddress, patience: Patience): Server {
   const connections = createConnections(address, patience)
   const persist = createPersistence(address, patience)
+  const translated = (error: unknown): never => {
+    throw translate(address, error)
+  }
 
   /** Runs `task` on a connection of its own. One on which it failed is closed: it may be in a transaction. */
   async function on<T>(task: (connection: Connection) => Promise<T>): Promise<T> {
@@ -170,6 +163,16 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
     } finally {
       connection.release(!isWhole)
     }
+  }
+
+  /** Runs a rule in a transaction that begins so, tried once. */
+  function onceIn<T>(begin: string, rule: Rule<T>): Promise<T> {
+    return on(async ({ query, ask }) => {
+      await query(begin)
+      const result = await runRule(ask, rule)
+      await query('COMMIT')
+      return result
+    }).catch(translated)
   }
 
   /**
@@ -194,18 +197,14 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
     )
   }
 
-  const translated = (error: unknown): never => {
-    throw translate(address, error)
-  }
-
   return {
     address,
     clock: createServerClock(patience.elapsed),
     read: (rule) => runRule((statement) => persist(() => on(({ ask }) => ask(statement))), rule),
     write: (begin) => transaction((ask) => runRule(ask, begin())),
     transaction,
-    once: (rule) => on((connection) => inTransaction(connection, 'BEGIN', rule)).catch(translated),
-    snapshot: (rule) => on((connection) => inTransaction(connection, SNAPSHOT, rule)).catch(translated),
+    once: (rule) => onceIn('BEGIN', rule),
+    snapshot: (rule) => onceIn(SNAPSHOT, rule),
     async readOnce(task, meaning) {
       const connection = await connections.open().catch(translated)
       // Only errors of statements are translated: others, such as that of a closed output, have the same codes as errors of the network.
@@ -236,16 +235,7 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
   }
 }
 
-async function inTransaction<T>({ query, ask }: Connection, begin: string, rule: Rule<T>): Promise<T> {
-  await query(begin)
-  const result = await runRule(ask, rule)
-  await query('COMMIT')
-  return result
-}
-
-interface Connection {
-  ask: Ask
-  query: Query
+interface Connection extends Reading {
   release(isBroken: boolean): void
 }
 
@@ -264,24 +254,28 @@ function createConnections(address: PostgresAddress, { elapsed, every, signal }:
     for (const [client, since] of inFlight) {
       const ms = elapsed() - since
       if (signal.aborted && ms > STATEMENT_WHEN_STOPPING_MS) destroy(client)
-      else if (ms > LOOK_AFTER_MS) void giveUpIdle(client, since)
+      else if (ms > LOOK_AFTER_MS)
+        void isIdle(client).then((isLost) => {
+          if (isLost && inFlight.get(client) === since) destroy(client)
+        })
     }
   })
 
-  /** Gives up a statement that the server is not at work on. It may be where it lets nobody else in. */
-  async function giveUpIdle(client: ClientBase, since: number): Promise<void> {
+  /** Whether the server is not at work on a connection, or is gone. It may be where it lets nobody else in. */
+  async function isIdle(client: ClientBase): Promise<boolean> {
     const other = new Client(config)
     other.on('error', () => {})
     try {
       await other.connect()
       const sql = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active'"
-      if ((await other.query(sql, [backendOf(client)])).rows.length > 0) return
+      // The number of the server's process, which pg's types do not know.
+      const { processID } = client as unknown as { processID: number }
+      return (await other.query(sql, [processID])).rows.length === 0
     } catch (error) {
-      if ((error as { code?: unknown }).code === '53300') return
+      return systemCode(error) !== '53300'
     } finally {
       void other.end().catch(() => {})
     }
-    if (inFlight.get(client) === since) destroy(client)
   }
 
   return {
@@ -308,16 +302,20 @@ function createConnections(address: PostgresAddress, { elapsed, every, signal }:
   }
 }
 
-/** The number of the server's process, which pg's types do not know. */
-function backendOf(client: ClientBase): number {
-  return Number((client as unknown as { processID: unknown }).processID)
-}
-
 /** Ends a connection at once, whatever the server is doing. */
 function destroy(client: ClientBase): void {
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   connection.stream.destroy()
 }
+
+const FIRST_WAIT_MS = 250
+const LONGEST_WAIT_MS = 5000
+const REPORT_EVERY_MS = 60_000
+
+const MOST_CONFLICTS = 20
+
+/** Tries of a statement that the server ends each time, by its statement_timeout for example: about a minute. */
+const MOST_REFUSED = 15
 
 /** Returns a function that repeats a task until the server is there and nothing conflicts. */
 function createPersistence(address: PostgresAddress, { elapsed, sleep, signal, report }: Patience) {
@@ -327,18 +325,19 @@ function createPersistence(address: PostgresAddress, { elapsed, sleep, signal, r
   signal.addEventListener('abort', () => {
     stoppedAt = elapsed()
   })
-  const isPatienceOver = () => elapsed() >= stoppedAt + WAITS_WHEN_STOPPING_MS
-  /** When each reason was reported last, by any task: hundreds of lists may wait at once, and some may succeed meanwhile. */
-  const told = new Map<string, number>()
-  let isTold = false
+  /** When a wait was reported last, by any task: hundreds of lists may wait at once. Null: the server has answered since. */
+  let toldAt: number | null = null
+
+  function assertPatience(): void {
+    if (elapsed() >= stoppedAt + WAITS_WHEN_STOPPING_MS)
+      throw new InterruptedError('stopped while the PostgreSQL server was away; the next run continues')
+  }
 
   function tell(error: unknown): void {
+    if (toldAt !== null && elapsed() - toldAt < REPORT_EVERY_MS) return
     const known = translate(address, error)
-    const reason = known instanceof Error ? known.message : ''
-    if (elapsed() - (told.get(reason) ?? Number.NEGATIVE_INFINITY) < REPORT_EVERY_MS) return
-    report?.(`waiting for the mirror: ${reason}`)
-    told.set(reason, elapsed())
-    isTold = true
+    report?.(`waiting for the mirror: ${known instanceof Error ? known.message : ''}`)
+    toldAt = elapsed()
   }
 
   /** `meaning`: what the caller gets for an error that no repetition helps. */
@@ -346,18 +345,16 @@ function createPersistence(address: PostgresAddress, { elapsed, sleep, signal, r
     task: () => Promise<T>,
     meaning = (error: unknown) => translate(address, error),
   ): Promise<T> => {
-    let conflicts = 0
-    let refused = 0
-    let waitMs = 0
+    let [conflicts, refused, waitMs] = [0, 0, 0]
     for (;;) {
       // Each further try would take its time, and there may be many of them.
-      if (isAwayNow && isPatienceOver()) throw stoppedWhileAway()
+      if (isAwayNow) assertPatience()
       try {
         const result = await task()
         isAwayNow = false
-        if (waitMs > 0 && isTold) {
+        if (waitMs > 0 && toldAt !== null) {
           report?.('the PostgreSQL server answers again')
-          isTold = false
+          toldAt = null
         }
         return result
       } catch (error) {
@@ -365,7 +362,7 @@ function createPersistence(address: PostgresAddress, { elapsed, sleep, signal, r
         // A list that fails is seen, and read again at its next time; one that waits forever is not.
         if (!isAway(error) || (isRefusedEachTime(error) && ++refused >= MOST_REFUSED)) throw meaning(error)
         isAwayNow = true
-        if (isPatienceOver()) throw stoppedWhileAway()
+        assertPatience()
         tell(error)
       }
       waitMs = signal.aborted ? FIRST_WAIT_MS : Math.min(Math.max(waitMs * 2, FIRST_WAIT_MS), LONGEST_WAIT_MS)
@@ -373,10 +370,6 @@ function createPersistence(address: PostgresAddress, { elapsed, sleep, signal, r
       await sleep(waitMs).catch(() => {})
     }
   }
-}
-
-function stoppedWhileAway(): InterruptedError {
-  return new InterruptedError('stopped while the PostgreSQL server was away; the next run continues')
 }
 
 /** The server does not know a transaction of this number: another one has taken over, without it. */
@@ -392,7 +385,7 @@ async function wasCommitted(query: Query, id: string): Promise<boolean> {
     const [row] = rows as { status: string | null }[]
     if (row?.status !== 'in progress') return row?.status === 'committed'
   } catch (error) {
-    if ((error as { code?: unknown }).code === INVALID) return false
+    if (systemCode(error) === INVALID) return false
     throw error
   }
   throw Object.assign(new Error('the end of a transaction is not known yet'), { code: UNKNOWN })

@@ -6,10 +6,9 @@ import { InterruptedError, MirrorError, systemCode, UsageError } from '../../err
 import { OF_EVERY_MIRROR } from '../core/reading.ts'
 import { quoted } from '../core/sql.ts'
 import type { Connection } from './driver.ts'
-import { translate, translatingErrors } from './file/errors.ts'
-import { COPY_ID, connect, inspectHeader } from './file/open.ts'
-import { freeBytes } from './read/status.ts'
-import { ANALYZED_ROWS } from './store.ts'
+import { freeBytes, translate, translatingErrors } from './errors.ts'
+import { COPY_ID, connect, inspectHeader } from './open.ts'
+import { ANALYZED_ROWS } from './runner.ts'
 
 // The published file and snapshots: a copy is made beside its target and renamed to it when it is whole, so that readers of the old one keep
 // that, and a kill leaves it.
@@ -37,7 +36,7 @@ const THREAD = new URL(`./copy-thread${path.extname(import.meta.url)}`, import.m
 export async function copyMirror(task: CopyTask, name: string, signal: AbortSignal): Promise<number> {
   const { mirror, mode, at, isPublished } = task
   const target = isPublished ? placeOf(task.target, mode ?? 0) : task.target
-  const unfinished = unfinishedName(target, name)
+  const unfinished = `${beginOfUnfinished(target)}${name}${UNFINISHED}`
   try {
     // SQLite takes an empty file for a new one. While it is made, only its owner may read it.
     fs.closeSync(fs.openSync(unfinished, 'wx', mode === null ? 0o666 : 0o600))
@@ -54,7 +53,10 @@ export async function copyMirror(task: CopyTask, name: string, signal: AbortSign
       await handle.close()
     }
     fs.renameSync(unfinished, target)
-    syncFolder(path.dirname(target))
+    // Makes the rename last through a loss of power.
+    const folder = fs.openSync(path.dirname(target), 'r')
+    fs.fsyncSync(folder)
+    fs.closeSync(folder)
     return fs.statSync(target).size
   } catch (error) {
     if (systemCode(error) === 'EBUSY')
@@ -69,9 +71,8 @@ export async function copyMirror(task: CopyTask, name: string, signal: AbortSign
 
 /** The file itself, not a link to it; its folder is made, open to those who may read files of this mode. Throws UsageError for another file than a copy. */
 function placeOf(target: string, mode: number): string {
-  const folder = path.dirname(target)
   const readable = mode & 0o444
-  translatingErrors(target, () => makeReadableFolder(folder, 0o700 | readable | (readable >> 2)))
+  translatingErrors(target, () => makeFolder(path.dirname(target), 0o700 | readable | (readable >> 2)))
   const place = fs.existsSync(target) ? fs.realpathSync(target) : target
   if (mayReplace(place)) return place
   throw new UsageError(
@@ -79,9 +80,10 @@ function placeOf(target: string, mode: number): string {
   )
 }
 
-function makeReadableFolder(folder: string, mode: number): void {
+/** Whatever umask says. */
+function makeFolder(folder: string, mode: number): void {
   if (fs.existsSync(folder)) return
-  makeReadableFolder(path.dirname(folder), mode)
+  makeFolder(path.dirname(folder), mode)
   fs.mkdirSync(folder)
   fs.chmodSync(folder, mode)
 }
@@ -89,8 +91,7 @@ function makeReadableFolder(folder: string, mode: number): void {
 /** Whether the published file may be put here: there is nothing, an empty file, or one that was published. */
 export function mayReplace(file: string): boolean {
   const header = inspectHeader(file)
-  if (header.kind === 'sqlite') return header.applicationId === COPY_ID
-  return header.kind !== 'other'
+  return header.kind === 'sqlite' ? header.applicationId === COPY_ID : header.kind !== 'other'
 }
 
 /** Less than this would not last for the copy, and the syncs need the room. */
@@ -107,8 +108,10 @@ function noRoom(mirror: string): MirrorError {
   )
 }
 
-function unfinishedName(target: string, name: string): string {
-  return path.join(path.dirname(target), `.${path.basename(target)}.${name}.unfinished`)
+const UNFINISHED = '.unfinished'
+
+function beginOfUnfinished(target: string): string {
+  return path.join(path.dirname(target), `.${path.basename(target)}.`)
 }
 
 /** A younger file may belong to a process that is at work on it. */
@@ -117,20 +120,11 @@ const LEFT_AFTER_MS = 3_600_000
 /** Deletes what killed processes have left: it is as large as the mirror. `now`: epoch milliseconds, of the file system. */
 function removeLeft(target: string, now: number): void {
   const folder = path.dirname(target)
-  const [begin = '', end = ''] = path.basename(unfinishedName(target, '*')).split('*')
-  for (const name of fs.readdirSync(folder)) {
-    if (!name.startsWith(begin) || !name.endsWith(end)) continue
-    const file = path.join(folder, name)
+  for (const file of fs.readdirSync(folder).map((name) => path.join(folder, name))) {
+    if (!file.startsWith(beginOfUnfinished(target)) || !file.endsWith(UNFINISHED)) continue
     const stat = fs.lstatSync(file, { throwIfNoEntry: false })
     if (stat && now - stat.mtimeMs > LEFT_AFTER_MS) fs.rmSync(file, { force: true })
   }
-}
-
-/** Makes a rename last through a loss of power. */
-function syncFolder(folder: string): void {
-  const handle = fs.openSync(folder, 'r')
-  fs.fsyncSync(handle)
-  fs.closeSync(handle)
 }
 
 async function fillInThread(task: CopyTask, signal: AbortSignal): Promise<void> {
@@ -161,19 +155,14 @@ export function fillCopy({ mirror, target, isPublished }: CopyTask): void {
   copy.close()
 }
 
+// Nothing is read from the file before it is whole. What is deleted is overwritten: everybody may read the file. With `legacy_alter_table` a rename
+// leaves views alone: one of a user may read what is no longer there.
+const WHILE_MADE =
+  'PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536; PRAGMA legacy_alter_table = ON'
+
 /** Makes a whole copy one for readers. */
 function makeReadable(copy: Connection): void {
-  // Nothing is read from the file before it is whole. What is deleted is overwritten: everybody may read the file. With `legacy_alter_table` a rename
-  // leaves views alone: one of a user may read what is no longer there.
-  for (const setting of [
-    'journal_mode = OFF',
-    'synchronous = OFF',
-    'secure_delete = ON',
-    'foreign_keys = OFF',
-    'cache_size = -65536',
-    'legacy_alter_table = ON',
-  ])
-    copy.pragma(setting)
+  copy.exec(WHILE_MADE)
   const collections = copy.prepare('SELECT name FROM sync_collections').pluck().all() as string[]
   for (const [name, columns] of Object.entries(OF_EVERY_MIRROR)) makeTable(copy, name, columns)
   // No collection's name has two underscores.
@@ -182,9 +171,7 @@ function makeReadable(copy: Connection): void {
   for (const type of ['view', 'table'] as const)
     for (const name of namesOf(copy, type))
       if (name.startsWith('sync_') && !(name in OF_EVERY_MIRROR)) copy.exec(`DROP ${type} ${quoted(name)}`)
-  copy.pragma(`application_id = ${COPY_ID}`)
-  copy.pragma(`analysis_limit = ${ANALYZED_ROWS}`)
-  copy.exec('ANALYZE')
+  copy.exec(`PRAGMA application_id = ${COPY_ID}; PRAGMA analysis_limit = ${ANALYZED_ROWS}; ANALYZE`)
   copy.pragma('journal_mode = DELETE')
 }
 
@@ -200,20 +187,22 @@ function namesOf(copy: Connection, type: 'table' | 'view'): string[] {
  * no longer there stays.
  */
 function makeTable(copy: Connection, name: string, wanted: readonly string[] | null): void {
+  const type = namesOf(copy, 'view').includes(name) ? 'VIEW' : 'TABLE'
   try {
-    const type = namesOf(copy, 'view').includes(name) ? 'VIEW' : 'TABLE'
     const found = copy.prepare('SELECT name, type FROM pragma_table_info(?)').all(name) as Column[]
     const columns = found.filter((column) => wanted?.includes(column.name) ?? true)
     if (columns.length === 0 || (type === 'TABLE' && columns.length === found.length)) return
     const names = columns.map((column) => quoted(column.name))
     // INT is what SQLite calls the whole numbers of a view.
     const declared = columns.map(
-      (column, index) => `${names[index]} ${column.type === 'INT' ? 'INTEGER' : column.type}`,
+      (column, index) => `${names[index]} ${column.type.replace(/^INT$/, 'INTEGER')}`,
     )
-    copy.exec(`CREATE TABLE "sync_new" (${declared.join(', ')})`)
-    copy.exec(`INSERT INTO "sync_new" SELECT ${names.join(', ')} FROM ${quoted(name)}`)
-    copy.exec(`DROP ${type} ${quoted(name)}`)
-    copy.exec(`ALTER TABLE "sync_new" RENAME TO ${quoted(name)}`)
+    copy.exec(`
+      CREATE TABLE "sync_new" (${declared.join(', ')});
+      INSERT INTO "sync_new" SELECT ${names.join(', ')} FROM ${quoted(name)};
+      DROP ${type} ${quoted(name)};
+      ALTER TABLE "sync_new" RENAME TO ${quoted(name)}
+    `)
     const parents = names.slice(0, names.indexOf('"_index"') + 1)
     if (parents.length > 0)
       copy.exec(`CREATE INDEX ${quoted(`_${name}_by_parent`)} ON ${quoted(name)} (${parents.join(', ')})`)

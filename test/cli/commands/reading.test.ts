@@ -8,7 +8,7 @@ import { variable, type Workspace } from '../../helpers/workspace.ts'
 
 const it = sceneTests()
 
-// What query and export print, take and refuse, and from which files. What reads, and what does not: test/store/sqlite/read/reader.test.ts;
+// What query and export print, take and refuse, and from which files. What reads, and what does not: test/store/sqlite/read.test.ts;
 // signals and pipes: test/stories/signals.test.ts.
 
 const ITEMS = [

@@ -60,7 +60,9 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
       const says = code === 4 ? /there is no mirror at .* yet/ : /SQL|query only reads/
       const stderr = expect.stringMatching(says) as string
       expect([sql, await onServer.run(['query', sql])]).toMatchObject([sql, { code, stdout: '', stderr }])
-      expect([sql, await file.run(['query', sql])]).toMatchObject([sql, { code, stdout: '' }])
+      // Beside a file nobody knows before there is a mirror what a statement that writes would do.
+      const onFile = /delete|drop/i.test(sql) ? 4 : code
+      expect([sql, await file.run(['query', sql])]).toMatchObject([sql, { code: onFile, stdout: '' }])
     }
   })
 

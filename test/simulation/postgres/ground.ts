@@ -21,7 +21,7 @@ export function createServerGround(url: string): Ground {
     historyOf: (seed) => (seed < SCENES_FROM ? makeServerHistory(seed) : makeScene(seed)),
     async lay() {
       // Loaded in the middle of a history it would take real time.
-      await import('../../../src/cli/postgres/open.ts')
+      await import('../../../src/cli/postgres.ts')
       const parsed = parsePostgresAddress(`${url}?schema=${schema}&sslmode=disable`)
       if ('problem' in parsed) throw new Error(parsed.problem)
       const postgres = parsed.value

@@ -2,9 +2,8 @@ import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import { createRateLimiter } from '../../../src/api/rate/limiter.ts'
 import type { Rule } from '../../../src/store/core/sql.ts'
-import { createServerClock } from '../../../src/store/postgres/clock.ts'
+import { createServerClock, serverBudgets } from '../../../src/store/postgres/clock.ts'
 import { type Ask, runRule } from '../../../src/store/postgres/connection.ts'
-import { createBudgets } from '../../../src/store/postgres/store.ts'
 import { NOTHING } from '../../api/helpers/budgets.ts'
 import { createSteppedClock, settle } from '../../api/helpers/clock.ts'
 import { createObserver } from '../../api/helpers/observer.ts'
@@ -63,7 +62,7 @@ async function createScene() {
         fallbackWaitMs: MINUTE,
         maxWaitMs: 15 * MINUTE,
       },
-      store: createBudgets({ read, clock }),
+      store: serverBudgets({ read, clock }),
       slots: pLimit(4),
       now: clock.now,
       sleep,

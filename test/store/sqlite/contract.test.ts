@@ -1,6 +1,6 @@
 import { misfitColumns } from '../../../src/store/core/status.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
-import { readFileFacts } from '../../../src/store/sqlite/read/status.ts'
+import { readFileFacts } from '../../../src/store/sqlite/read.ts'
 import { openTestMirror, type Row } from '../../helpers/test-mirror.ts'
 import { describeStore, type OpenedStore } from '../contract.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
-import { openForWriting } from '../../../src/store/sqlite/file/open.ts'
-import { createTransact, runnerOn } from '../../../src/store/sqlite/transaction.ts'
+import { openForWriting } from '../../../src/store/sqlite/open.ts'
+import { runnerOn } from '../../../src/store/sqlite/runner.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
 import { describeLeases } from '../contract-leases.ts'
 
@@ -10,8 +10,7 @@ describeLeases('SQLite', async () => {
     async open() {
       const connection = openForWriting(file)
       onTestFinished(() => void connection.close())
-      const patience = { ...clock, signal: new AbortController().signal }
-      return runnerOn(connection, createTransact({ connection, ...patience }), patience)
+      return runnerOn(connection, { ...clock, signal: new AbortController().signal })
     },
   }
 })

@@ -102,7 +102,9 @@ describe('forgetting', () => {
     await forgetterOf(test).job(ACME_ORDERS, true)
     await forgetterOf(test).organization(ACME.id)
 
-    expect(test.tokens.holdOf('a fingerprint').heldReason()).toBe('refused')
+    const hold = test.tokens.holdOf('a fingerprint')
+    await hold.refresh()
+    expect(hold.heldReason()).toBe('refused')
     expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
       { organization: 'acme', rows: 0, as_of: null },
     ])

@@ -2,18 +2,18 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { UsageError } from '../../../../src/errors.ts'
-import { createReader } from '../../../../src/store/sqlite/read/reader.ts'
-import { jobOf } from '../../../helpers/jobs.ts'
-import { CAN_BE_REFUSED } from '../../../helpers/other-process.ts'
-import { pageOf } from '../../../helpers/pages.ts'
-import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
+import { UsageError } from '../../../src/errors.ts'
+import { queryFile } from '../../../src/store/sqlite/read.ts'
+import { jobOf } from '../../helpers/jobs.ts'
+import { CAN_BE_REFUSED } from '../../helpers/other-process.ts'
+import { pageOf } from '../../helpers/pages.ts'
+import { beginTestWalk, openTestMirror } from '../../helpers/test-mirror.ts'
 
 async function filled() {
   const test = openTestMirror()
   const acme = await beginTestWalk(test, jobOf())
   await acme.save(pageOf(['{"id":2,"a":9007199254740993}', '{"id":1, "a":1.0}'], { next: 2, total: 50 }))
-  return createReader(test.connection, test.file)
+  return (sql: string) => queryFile(test.connection, sql, new Map())
 }
 
 function all(rows: { columns: string[]; rows: Iterable<unknown> }): unknown[] {
@@ -22,9 +22,9 @@ function all(rows: { columns: string[]; rows: Iterable<unknown> }): unknown[] {
 
 describe('a reader', () => {
   it('rounds no whole number', async () => {
-    const reader = await filled()
+    const query = await filled()
 
-    expect(all(reader.query('SELECT a, a AS a FROM orders WHERE id = 2'))).toEqual([
+    expect(all(query('SELECT a, a AS a FROM orders WHERE id = 2'))).toEqual([
       ['a', 'a_2'],
       [9007199254740993n, 9007199254740993n],
     ])
@@ -44,9 +44,9 @@ describe('a reader', () => {
     'SELEC 1',
     '',
   ])('refuses SQL that does not only read: %s', async (sql) => {
-    const reader = await filled()
+    const query = await filled()
 
-    expect(() => all(reader.query(sql))).toThrow(UsageError)
+    expect(() => all(query(sql))).toThrow(UsageError)
   })
 })
 
@@ -78,8 +78,8 @@ describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
 })
 
 const READ = `
-const { openForReading } = await import(${JSON.stringify(new URL('../../../../src/store/sqlite/file/open.ts', import.meta.url).href)})
-const { readFileFacts } = await import(${JSON.stringify(new URL('../../../../src/store/sqlite/read/status.ts', import.meta.url).href)})
+const { openForReading } = await import(${JSON.stringify(new URL('../../../src/store/sqlite/open.ts', import.meta.url).href)})
+const { readFileFacts } = await import(${JSON.stringify(new URL('../../../src/store/sqlite/read.ts', import.meta.url).href)})
 try {
   console.log(readFileFacts(openForReading(process.argv[1]), () => null, 0).jobs.length + ' jobs')
 } catch (error) {

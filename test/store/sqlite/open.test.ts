@@ -2,14 +2,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { MirrorError, MirrorUnavailableError } from '../../../../src/errors.ts'
-import { LATEST_VERSION } from '../../../../src/store/schema.ts'
-import type { Connection } from '../../../../src/store/sqlite/driver.ts'
-import { explainSqliteError } from '../../../../src/store/sqlite/file/errors.ts'
-import { openForReading, openForWriting } from '../../../../src/store/sqlite/file/open.ts'
-import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../../../helpers/other-process.ts'
-import { IS_ROOT, mustRun } from '../../../helpers/processes.ts'
-import { tempFolder } from '../../../helpers/temp-folder.ts'
+import { MirrorError, MirrorUnavailableError } from '../../../src/errors.ts'
+import { LATEST_VERSION } from '../../../src/store/schema.ts'
+import type { Connection } from '../../../src/store/sqlite/driver.ts'
+import { translate } from '../../../src/store/sqlite/errors.ts'
+import { openForReading, openForWriting } from '../../../src/store/sqlite/open.ts'
+import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../../helpers/other-process.ts'
+import { IS_ROOT, mustRun } from '../../helpers/processes.ts'
+import { tempFolder } from '../../helpers/temp-folder.ts'
 
 const APPLICATION_ID = 0x61646d72
 
@@ -286,12 +286,18 @@ describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => 
   })
 })
 
-it('a -shm that cannot grow is a full disk where there is no room, as in /proc', () => {
-  const grown = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_SHMSIZE' })
+it.each([
+  ['SQLITE_FULL', MirrorUnavailableError, /^the disk with .* is full; make room/],
+  ['ENOSPC', MirrorUnavailableError, /^the disk with .* is full; make room/],
+  ['SQLITE_IOERR_SHMSIZE', MirrorUnavailableError, /^the disk with .* is full; make room/],
+  ['SQLITE_BUSY', MirrorUnavailableError, /locked by another process for too long/],
+  ['SQLITE_IOERR_SHMMAP', MirrorError, /its file system has no locks, or no memory that processes share/],
+  ['SQLITE_IOERR_WRITE', MirrorError, /cannot be read or written .* look at the disk, and at limits/],
+])('%s is told by its cause', (code, kind, message) => {
+  const error = translate('/data/mirror.db', Object.assign(new Error('an error'), { code }))
 
-  expect(explainSqliteError('/proc/mirror.db', grown)).toBeInstanceOf(MirrorUnavailableError)
-  expect(explainSqliteError('/proc/mirror.db', grown).message).toMatch(/^the disk with .* is full; make room/)
-  expect(explainSqliteError('/tmp/mirror.db', grown).message).toContain('no memory that processes share')
+  expect(error).toBeInstanceOf(kind)
+  expect(error).toHaveProperty('message', expect.stringMatching(message))
 })
 
 it.runIf(IS_ROOT)(

@@ -1,16 +1,11 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { MirrorError, MirrorLostError, MirrorUnavailableError, systemCode } from '../../../errors.ts'
+import { MirrorError, MirrorLostError, MirrorUnavailableError, systemCode } from '../../errors.ts'
+import { grouped } from '../../text.ts'
 
-// What errors of SQLite and of the file system mean for the mirror.
+// What errors of SQLite and of the file system mean for the mirror, and what its rights and its disk say before there is one.
 
 const NEEDS_RIGHTS = 'this user needs to write to the file and to its folder'
-
-const ADVICE: Record<string, string> = {
-  EACCES: NEEDS_RIGHTS,
-  EPERM: NEEDS_RIGHTS,
-  EROFS: 'the disk is mounted read-only',
-}
 
 /** Another process holds the lock. */
 export function isBusy(error: unknown): boolean {
@@ -30,51 +25,29 @@ export function translatingErrors<T>(file: string, task: () => T): T {
 export function translate(file: string, error: unknown): unknown {
   const code = systemCode(error)
   if (!(error instanceof Error) || code === null) return error
-  if (code.startsWith('SQLITE_')) return explainSqliteError(file, { code, message: error.message })
-  if (!('syscall' in error)) return error
-  if (code === 'ENOSPC') return fullDisk(file)
-  const advice = ADVICE[code] ?? 'look at the disk, and at "database" in the configuration'
-  return new MirrorError(`${file} cannot be used: ${advice} (${error.message})`)
-}
-
-export function explainSqliteError(
-  file: string,
-  { code, message }: Record<'code' | 'message', string>,
-): MirrorError {
-  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return damaged(file, message)
-  if (/^SQLITE_(BUSY|LOCKED)/.test(code))
+  const { message } = error
+  // The -shm beside the mirror cannot grow on a full disk, and SQLite does not say why.
+  if (/^(?:ENOSPC|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)/.test(code))
+    return new MirrorUnavailableError(
+      `the disk with ${file} is full; make room, and the next run continues from here`,
+    )
+  if (isBusy(error))
     return new MirrorUnavailableError(
       `${file} was locked by another process for too long (${message}); see which program has it open`,
     )
-  // The -shm beside the mirror cannot grow on a full disk, and SQLite does not say why.
-  if (code.startsWith('SQLITE_FULL') || (code === 'SQLITE_IOERR_SHMSIZE' && isFull(file)))
-    return fullDisk(file)
-  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) return unwritable(file, message)
-  if (code === 'SQLITE_IOERR_GETTEMPPATH')
-    return new MirrorError(
-      `${file} cannot be asked this: no folder for SQLite's temporary files can be written; set SQLITE_TMPDIR to one that can`,
-    )
-  if (/^SQLITE_IOERR_(?:SHM|LOCK|UNLOCK|RDLOCK|CHECKRESERVEDLOCK)|^SQLITE_PROTOCOL/.test(code))
+  if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return damaged(file, message)
+  if (/^SQLITE_(?:READONLY|CANTOPEN|PERM)/.test(code)) return unwritable(file, message)
+  if (/^SQLITE_(?:IOERR_(?:SHM|LOCK|UNLOCK|RDLOCK|CHECKRESERVEDLOCK)|PROTOCOL)/.test(code))
     return noWal(file, code)
-  if (code.startsWith('SQLITE_IOERR'))
+  if (/^SQLITE_IOERR_(?:READ|WRITE|FSYNC|TRUNCATE)/.test(code))
     return new MirrorError(
       `${file} cannot be read or written (${code}); look at the disk, and at limits: on the size of files (ulimit -f), or on this user's share of it`,
     )
-  return new MirrorError(`${file}: ${message} (${code})`)
-}
-
-function fullDisk(file: string): MirrorError {
-  return new MirrorUnavailableError(
-    `the disk with ${file} is full; make room, and the next run continues from here`,
-  )
-}
-
-/** SQLite makes and enlarges the -shm in such pieces. */
-const SHM_BYTES = 32_768
-
-function isFull(file: string): boolean {
-  const { bavail, bsize } = fs.statfsSync(path.dirname(file))
-  return bavail * bsize < SHM_BYTES
+  if (code.startsWith('SQLITE_')) return new MirrorError(`${file}: ${message} (${code})`)
+  if (!('syscall' in error)) return error
+  const isRefused = code === 'EACCES' || code === 'EPERM'
+  const advice = isRefused ? NEEDS_RIGHTS : 'look at the disk, and at "database" in the configuration'
+  return new MirrorError(`${file} cannot be used: ${advice} (${message})`)
 }
 
 export function damaged(file: string, what: string): MirrorLostError {
@@ -96,7 +69,7 @@ export function noWal(file: string, why: string): MirrorError {
   )
 }
 
-function unwritable(file: string, why: string): MirrorError {
+export function unwritable(file: string, why: string): MirrorError {
   return new MirrorError(
     `${file} cannot be written (${why}); ${NEEDS_RIGHTS}, and to its -wal and -shm if they exist`,
   )
@@ -111,11 +84,6 @@ export function may(file: string, mode: number): boolean {
   }
 }
 
-/** Throws MirrorError if the mirror exists and this user may not write it. */
-export function assertMayWrite(file: string): void {
-  if (!may(file, fs.constants.W_OK)) throw unwritable(file, 'its owner has not given this user the right')
-}
-
 /**
  * Why processes of this user cannot write a mirror, by its rights and its folder's; null if they can, or there is no mirror. Opens nothing.
  * `isWriters`: whether the mirror's writers run as this user. Those of another user may have the rights that this one lacks.
@@ -127,8 +95,26 @@ export function rightsMissing(file: string, isWriters: boolean): string | null {
     return null
   } catch (error) {
     const code = systemCode(error)
-    if (code === null || code === 'ENOENT') return null
-    if (code === 'EROFS') return unwritable(file, 'the disk is mounted read-only').message
-    return isWriters ? unwritable(file, error instanceof Error ? error.message : code).message : null
+    if (code === null || code === 'ENOENT' || (code !== 'EROFS' && !isWriters)) return null
+    return unwritable(file, code === 'EROFS' ? 'the disk is mounted read-only' : code).message
   }
+}
+
+/** What this user may use on the disk of a file, through links. Null if the system does not say, or there is no such file. */
+export function freeBytes(file: string): number | null {
+  try {
+    const { bavail, bsize } = fs.statfsSync(path.dirname(fs.realpathSync(file)))
+    return bavail * bsize
+  } catch {
+    return null
+  }
+}
+
+/** Less room than a page with its WAL may take. Bytes. */
+const FULL_BELOW = 1_000_000
+
+/** Why nothing can be written to the mirror: its disk is full. Null if it is not. */
+export function fullDisk(file: string, free: number | null): string | null {
+  if (free === null || free >= FULL_BELOW) return null
+  return `the disk of ${file} is full (${grouped(free)} bytes are left, and ${grouped(FULL_BELOW)} are needed), so nothing can be written: make room`
 }

@@ -1,17 +1,17 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { MirrorError, systemCode } from '../../../errors.ts'
-import { remakeViews } from '../../core/tables.ts'
-import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../../schema.ts'
-import { type Connection, runRule, SQLITE } from '../driver.ts'
-import { assertMayWrite, damaged, isBusy, may, noWal, translate, translatingErrors } from './errors.ts'
+import { MirrorError, systemCode } from '../../errors.ts'
+import { remakeViews } from '../core/tables.ts'
+import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../schema.ts'
+import { type Connection, runRule, SQLITE } from './driver.ts'
+import { damaged, isBusy, may, noWal, translate, translatingErrors, unwritable } from './errors.ts'
 
 // How the mirror's file is opened, and made. Closing any handle of a file drops SQLite's locks, so what looks at a file without SQLite does so before
 // this process opens it.
 
 /** In the file's header, to tell a mirror from other databases: "admr". */
-export const APPLICATION_ID = 0x61646d72
+const APPLICATION_ID = 0x61646d72
 
 /** The same of a published file, which is only read: "admc". */
 export const COPY_ID = 0x61646d63
@@ -47,23 +47,21 @@ export function inspectHeader(file: string): Header {
 
 const CHOOSE = 'Choose another file for "database" in the configuration'
 
-/** Throws MirrorError for a file that is neither new nor ours. `mayBeCopy`: to be read. */
-function assertOurs(file: string, mayBeCopy: boolean, advice = CHOOSE): 'empty' | 'ours' {
+/** Whether there is a mirror; false for no file, and an empty one. Throws MirrorError for another file. `mayBeCopy`: to be read. */
+function isMirror(file: string, mayBeCopy: boolean, advice = CHOOSE): boolean {
   const header = inspectHeader(file)
-  if (header.kind === 'absent' || header.kind === 'empty') return 'empty'
-  if (header.kind !== 'sqlite')
-    throw new MirrorError(`${file} is no SQLite database; it is left as it is. ${advice}`)
-  const isCopy = header.applicationId === COPY_ID
-  if (isCopy && !mayBeCopy)
-    throw new MirrorError(
-      `${file} is a published file, made for reading: nothing can be synced into it; it is left as it is. ${CHOOSE}`,
-    )
-  if (!isCopy && header.applicationId !== APPLICATION_ID)
-    throw new MirrorError(
-      `${file} is a database of something else, not a mirror; it is left as it is. ${advice}`,
-    )
+  if (header.kind === 'absent' || header.kind === 'empty') return false
+  const isCopy = header.kind === 'sqlite' && header.applicationId === COPY_ID
+  const isOurs = header.kind === 'sqlite' && (isCopy || header.applicationId === APPLICATION_ID)
+  const what = isOurs
+    ? 'a published file, made for reading: nothing can be synced into it'
+    : header.kind === 'sqlite'
+      ? 'a database of something else, not a mirror'
+      : 'no SQLite database'
+  if (!isOurs || (isCopy && !mayBeCopy))
+    throw new MirrorError(`${file} is ${what}; it is left as it is. ${advice}`)
   assertKnownVersion(header.userVersion, file)
-  return 'ours'
+  return true
 }
 
 /** Returns the version of an open file, as the WAL has it. Throws MirrorError if it is another database's, or not known: SQLite takes any whole WAL beside a file as its own. */
@@ -79,21 +77,22 @@ function versionOf(connection: Connection, file: string): number {
   return version
 }
 
-export function schemaVersion(connection: Connection): number {
+function schemaVersion(connection: Connection): number {
   return connection.pragma('user_version', { simple: true }) as number
 }
 
-/** How long one statement waits inside SQLite, which blocks this process; longer waits are in transaction.ts. */
+/** Not a copy, nor a mirror that no command of this version has written yet. */
+export function isCurrentMirror(connection: Connection): boolean {
+  const id = connection.pragma('application_id', { simple: true })
+  return id === APPLICATION_ID && schemaVersion(connection) === LATEST_VERSION
+}
+
+/** How long one statement waits inside SQLite, which blocks this process; longer waits are in runner.ts. */
 const LOCK_MS = 100
 
 /** Opens a file that is ours. */
 export function connect(file: string, readonly = false): Connection {
   return new Database(file, { readonly, fileMustExist: true, timeout: LOCK_MS })
-}
-
-/** A database without tables, for as long as it is open. */
-export function openInMemory(): Connection {
-  return new Database(':memory:')
 }
 
 /**
@@ -104,12 +103,12 @@ export function openForReading(file: string, isCopy = false): Connection | null 
   return translatingErrors(file, () => {
     assertMayRead(file)
     const advice = isCopy ? 'Name a mirror, a published file or a copy of one' : CHOOSE
-    if (assertOurs(file, true, advice) === 'empty') return null
+    if (!isMirror(file, true, advice)) return null
     const connection = new Database(file, { readonly: true, timeout: 5000 })
-    let version = 0
     try {
-      version = versionOf(connection, file)
-      if (version > 0 && version !== LATEST_VERSION && !isCopy)
+      const version = versionOf(connection, file)
+      if (version === LATEST_VERSION || (version > 0 && isCopy)) return connection
+      if (version > 0)
         throw new MirrorError(
           `${file} was made by an older admin-mirror; run "admin-mirror sync" once to bring it up to date`,
         )
@@ -117,7 +116,6 @@ export function openForReading(file: string, isCopy = false): Connection | null 
       connection.close()
       throw error
     }
-    if (version > 0) return connection
     connection.close()
     return null
   })
@@ -127,7 +125,7 @@ export function openForReading(file: string, isCopy = false): Connection | null 
  * Throws MirrorError if the mirror exists and this user may not read it. In WAL mode a reader creates the missing -wal and -shm, which the owner
  * could not write afterwards.
  */
-export function assertMayRead(file: string): void {
+function assertMayRead(file: string): void {
   if (!may(file, fs.constants.F_OK)) return
   const advice = 'Its owner can make a copy that can be read anywhere: admin-mirror snapshot copy.db'
   if (!may(file, fs.constants.R_OK))
@@ -136,11 +134,10 @@ export function assertMayRead(file: string): void {
   const isRunning = ['-wal', '-shm'].every((end) => may(real + end, fs.constants.R_OK))
   if (isRunning || [real, path.dirname(real)].every((place) => may(place, fs.constants.W_OK))) return
   const header = inspectHeader(real)
-  if (header.kind !== 'sqlite' || !header.isInWal) return
-  throw new MirrorError(
-    `${file} cannot be read: a database in WAL mode needs write access to the file and to its folder, or a sync that is ` +
-      `running. ${advice}`,
-  )
+  if (header.kind === 'sqlite' && header.isInWal)
+    throw new MirrorError(
+      `${file} cannot be read: a database in WAL mode needs write access to the file and to its folder, or a sync that is running. ${advice}`,
+    )
 }
 
 /** Database pages in the WAL at which a commit moves them into the file; then the WAL is cut to this size. */
@@ -159,7 +156,7 @@ export function openForWriting(file: string): Connection {
   try {
     fs.mkdirSync(path.dirname(file), { recursive: true })
     assertNotAsRoot(file)
-    const isNew = assertOurs(file, false) === 'empty'
+    const isNew = !isMirror(file, false)
     // Readable by its owner only, like the files that SQLite adds; an existing empty file keeps its mode.
     if (isNew) fs.closeSync(fs.openSync(file, 'a', 0o600))
     // Before anything is written: even `journal_mode = WAL` changes a file.
@@ -208,13 +205,13 @@ function assertNotAsRoot(file: string): void {
  * a connection that writes would move the WAL into the file.
  */
 function assertUsable(file: string): void {
-  assertMayWrite(file)
+  if (!may(file, fs.constants.W_OK)) throw unwritable(file, 'its owner has not given this user the right')
   const connection = connect(file, true)
   try {
     versionOf(connection, file)
     if (fs.statSync(file).size > CHECKED_BYTES) return
-    const [first] = connection.pragma('quick_check(1)') as { quick_check: string }[]
-    if (first?.quick_check !== 'ok') throw damaged(file, first?.quick_check ?? 'no answer')
+    const found = connection.pragma('quick_check(1)', { simple: true })
+    if (found !== 'ok') throw damaged(file, String(found))
   } catch (error) {
     // In a mirror outside WAL mode, only a writer can roll back an interrupted transaction.
     if (systemCode(error) !== 'SQLITE_READONLY_ROLLBACK') throw error

@@ -1,0 +1,128 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { MirrorError } from '../errors.ts'
+import { createBudgets } from '../store/core/budgets.ts'
+import { type MirrorFacts, storedGates } from '../store/core/status.ts'
+import type { Connection } from '../store/sqlite/driver.ts'
+import { freeBytes, fullDisk, rightsMissing } from '../store/sqlite/errors.ts'
+import { inspectHeader, openForReading, openForWriting } from '../store/sqlite/open.ts'
+import { askFile, assertReadingSql, queryFile, readFileFacts } from '../store/sqlite/read.ts'
+import { createLockWait, runnerOn } from '../store/sqlite/runner.ts'
+import { type MirrorPlace, noMirror, type OpenMirror, type OpenOptions } from './mirror.ts'
+import { assertExport, type QueryWork, type ReadingTask, writeResult } from './reading.ts'
+import type { Runtime } from './runtime.ts'
+
+// A mirror in a file.
+
+/** Rows of one transaction: some tens of milliseconds. */
+const FORGOTTEN_AT_ONCE = 500
+
+/** Opens the mirror, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
+export async function openFile(options: OpenOptions): Promise<OpenMirror> {
+  const { config, runtime } = options
+  const file = config.database
+  // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
+  runtime.env.SQLITE_TMPDIR ??= path.dirname(file)
+  const connection = await openConnection(file, runtime)
+  try {
+    // What only reads needs no code of the store.
+    const { openOn } = await import('./open-mirror.ts')
+    const runner = runnerOn(connection, runtime)
+    const budgets = createBudgets(runner)
+    const mirror = await openOn({ runner, place: file, forgottenAtOnce: FORGOTTEN_AT_ONCE, budgets }, options)
+    return {
+      ...mirror,
+      // Any read shows whether the mirror can be read; what it returns is not needed.
+      probe: async () => void (await runner.reading(storedGates())),
+      writeFault: () => unwritableNow(file, true),
+      facts: async () => readFileFacts(connection, runtime.isAlive, runtime.now()),
+      async close() {
+        await mirror.leases.close()
+        connection.close()
+      },
+    }
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+/** Opens the file for writing, or makes it. */
+export function openConnection(file: string, runtime: Runtime): Promise<Connection> {
+  return createLockWait(file, runtime)(() => openForWriting(file))
+}
+
+/** Opens it for reading. `isCopy`: the user named this file with `--database`. Throws MirrorError where there is nothing to read. */
+export function openMirrorFile(file: string, isCopy: boolean): Connection {
+  const connection = openForReading(file, isCopy)
+  if (connection) return connection
+  throw missing(file, isCopy)
+}
+
+function missing(file: string, isCopy: boolean): MirrorError {
+  return isCopy
+    ? new MirrorError(`--database ${file}: there is no mirror, and no copy of one, at this place`)
+    : noMirror(file)
+}
+
+/** What `status` reads; null if there is no mirror yet. */
+export function readFacts({ database, config }: MirrorPlace, { isAlive, now }: Runtime): MirrorFacts | null {
+  const connection = config ? openForReading(database) : openMirrorFile(database, true)
+  try {
+    return connection && readFileFacts(connection, isAlive, now())
+  } finally {
+    connection?.close()
+  }
+}
+
+/** Why the mirror cannot be written now; null if it can, or there is none yet. `isWriter`: whether this process writes it. */
+function unwritableNow(file: string, isWriter: boolean): string | null {
+  const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
+  return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || owner === process.geteuid?.())
+}
+
+/** The same for `status`. Of a file that the user named, it is not known who writes it, but on a full disk nobody can. A copy, not in WAL mode, is never written. */
+export function writeFault({ database, config }: MirrorPlace): string | null {
+  if (config) return unwritableNow(database, false)
+  const header = inspectHeader(database)
+  return header.kind === 'sqlite' && header.isInWal ? fullDisk(database, freeBytes(database)) : null
+}
+
+/** Does what `query` or `export` asks for. Throws UsageError and MirrorError. */
+export async function readFile(runtime: Pick<Runtime, 'stdout'>, task: ReadingTask): Promise<void> {
+  const { database, config, work } = task
+  const connection = openForReading(database, config === null)
+  if (!connection) {
+    // Usage is told before it is said that there is no mirror.
+    if (work.kind === 'query') assertReadingSql(work.sql, valuesOf(work.parameters))
+    else if (config) assertExport(work, config)
+    throw missing(database, config === null)
+  }
+  try {
+    const query = (sql: string, parameters: QueryWork['parameters']) => {
+      const { rows, ...head } = queryFile(connection, sql, valuesOf(parameters))
+      // All rows are one batch, which is read while it is written.
+      return { ...head, batches: [rows] }
+    }
+    await writeResult(runtime, { ask: (rule) => askFile(connection, rule), query }, task)
+  } finally {
+    connection.close()
+  }
+}
+
+const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n]
+
+/**
+ * A text that SQLite itself would write for a number is that number, and compared with a TEXT column it is the same text again;
+ * anything else (007, 1.10) is a text.
+ */
+function valuesOf(parameters: QueryWork['parameters']): Map<string, string | number | bigint> {
+  return new Map(
+    parameters.map(([name, text]): [string, string | number | bigint] => {
+      const whole = /^(?:0|-?[1-9]\d*)$/.test(text) ? BigInt(text) : null
+      if (whole !== null && whole >= LEAST && whole <= MOST) return [name, whole]
+      const isPlain = /^-?(?:0|[1-9]\d{0,9})\.\d{0,4}[1-9]$/.test(text)
+      return [name, isPlain ? Number(text) : text]
+    }),
+  )
+}

@@ -1,0 +1,123 @@
+import { UsageError } from '../../errors.ts'
+import { printable } from '../../text.ts'
+import type { IsAlive } from '../core/leases.ts'
+import { distinctNames, type TypedRows, type Value } from '../core/reading.ts'
+import type { Rule } from '../core/sql.ts'
+import { type ListRow, type MirrorFacts, neverSynced, storedFacts } from '../core/status.ts'
+import { type Connection, runRule } from './driver.ts'
+import { translate, translatingErrors } from './errors.ts'
+import { connect, isCurrentMirror } from './open.ts'
+
+// What `status`, `query` and `export` read of a mirror in a file, or of a copy.
+
+/**
+ * What `status` and the listener read of a file, on a connection that this process has open, as it must: opening the file once more and closing
+ * it would drop SQLite's locks. Throws MirrorError.
+ */
+export function readFileFacts(connection: Connection, isAlive: IsAlive, now: number): MirrorFacts {
+  const read = connection.transaction((): MirrorFacts => {
+    if (isCurrentMirror(connection)) return runRule(connection, storedFacts(isAlive, now))
+    // Which process works on a list, what it waits for and what comes next is known to the mirror alone.
+    const sql = 'SELECT * FROM sync_status ORDER BY organization, collection'
+    const jobs = (connection.prepare(sql).all() as ListRow[]).map((row) => ({
+      ...neverSynced({ id: row.organization_id, name: row.organization }, row.collection),
+      ...row,
+      running: null,
+      failing_code: row.failing_since === null ? null : row.error_code,
+    }))
+    return { jobs, daemons: [], gates: [], misfits: [], unpublished: null }
+  })
+  return translatingErrors(connection.name, read)
+}
+
+/** Runs a rule that reads. Throws UsageError for a view that a user has made over what is no longer there. */
+export function askFile<T>(connection: Connection, rule: Rule<T>): T {
+  try {
+    return runRule(connection, rule)
+  } catch (error) {
+    throw wrongSql(error, connection.name)
+  }
+}
+
+/** The values of `:NAME`, `@NAME` and `$NAME`, by name. */
+export type Parameters = ReadonlyMap<string, string | number | bigint>
+
+/** Throws UsageError for SQL that fails whatever tables a mirror has. For use before there is a mirror. */
+export function assertReadingSql(sql: string, parameters: Parameters): void {
+  const connection = connect(':memory:')
+  try {
+    queryFile(connection, sql, parameters)
+  } catch (error) {
+    if (!(error instanceof UsageError && /: no such /.test(error.message))) throw error
+  } finally {
+    connection.close()
+  }
+}
+
+/**
+ * Runs one statement that only reads. Throws UsageError for any other, for wrong SQL, and for parameters that
+ * do not match those of the statement.
+ */
+export function queryFile(connection: Connection, sql: string, parameters: Parameters): TypedRows {
+  const file = connection.name
+  try {
+    // SQLite would run what stands before it, and leave out the rest.
+    if (sql.includes('\0'))
+      throw new UsageError('the SQL holds a NUL character; write char(0) for one in a text')
+    const statement = connection.prepare(sql)
+    if (!statement.reader || !statement.readonly)
+      throw new UsageError('query only reads: write one SELECT (or WITH, EXPLAIN, PRAGMA that reads)')
+    bindAll(statement, parameters)
+    const found = statement.columns()
+    const columns = distinctNames(found.map(({ name }) => name))
+    const rows = () => statement.raw().safeIntegers().iterate() as Iterable<Value[]>
+    return { columns, types: found.map(({ type }) => type ?? ''), rows: stepping(rows, file) }
+  } catch (error) {
+    throw wrongSql(error, file)
+  }
+}
+
+/**
+ * Translates errors that come after the first row, such as damage, or malformed JSON in a function. Begins
+ * with the first row that is read: a connection with an unfinished statement cannot be closed.
+ */
+function* stepping<T>(begin: () => Iterable<T>, file: string): Iterable<T> {
+  try {
+    yield* begin()
+  } catch (error) {
+    throw wrongSql(error, file)
+  }
+}
+
+/** The library ignores a value that the statement has no parameter for: a proxy notices which ones it asks for. */
+function bindAll(statement: ReturnType<Connection['prepare']>, parameters: Parameters): void {
+  const unused = new Set(parameters.keys())
+  const get = (values: Record<string, unknown>, name: string) => {
+    unused.delete(name)
+    return values[name]
+  }
+  try {
+    statement.bind(new Proxy(Object.fromEntries(parameters), { get }))
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    const [, name = 'NAME'] = /^Missing named parameter "(.*)"$/.exec(error.message) ?? []
+    throw new UsageError(
+      `the SQL has a parameter without a value; write :NAME for it, and give it with --param ${name}=VALUE`,
+    )
+  }
+  const [first] = unused
+  if (first !== undefined) throw new UsageError(`--param ${printable(first)}: the SQL has no such parameter`)
+}
+
+const WRONG_SQL = ['SQLITE_ERROR', 'SQLITE_MISMATCH', 'SQLITE_AUTH', 'SQLITE_TOOBIG']
+
+function wrongSql(error: unknown, file: string): unknown {
+  if (!(error instanceof Error) || error instanceof UsageError) return error
+  const code = 'code' in error ? error.code : undefined
+  // better-sqlite3's own errors, for two statements or none, have no SQLite code.
+  if (code !== undefined && !WRONG_SQL.includes(String(code))) return translate(file, error)
+  const hint = /^no such (?:column|table)/.test(error.message)
+    ? '; the tables sync_columns and sqlite_schema list the names'
+    : ''
+  return new UsageError(`the SQL cannot be run: ${printable(error.message, 1000)}${hint}`)
+}
