@@ -5,14 +5,22 @@ import { onHold, shellWord } from '../text.ts'
 import { createHttpGet, type HttpGet, type HttpOptions, isSuccess, type Response } from './http.ts'
 import { readPage } from './page.ts'
 import type { RateRules } from './rate/budget.ts'
-import { isFailure, type RateHeaders, readRateHeaders, serverTime } from './rate/headers.ts'
+import { type RateHeaders, readRateHeaders, serverTime } from './rate/headers.ts'
 import {
   createRateLimiter,
   type RateLimiter,
   type RequestOptions,
   type ResponseReport,
 } from './rate/limiter.ts'
-import { ELSEWHERE, errorOfStatus, isPage, redact, whatItSays, withPageContext } from './response-errors.ts'
+import {
+  ELSEWHERE,
+  errorOfStatus,
+  isFailure,
+  isPage,
+  redact,
+  whatItSays,
+  withPageContext,
+} from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import type { TokenHold } from './token-hold.ts'
 
@@ -54,7 +62,7 @@ export interface Credentials {
  * @param simulated Replaces the network.
  */
 export function createApi(options: ApiOptions, simulated?: HttpGet) {
-  const { rate: rules, budgets: store, now, sleep, random } = options
+  const { rate: rules, budgets: store, now, sleep } = options
   const get = simulated ?? createHttpGet(options)
   const slots = pLimit(options.concurrency)
   const limiters = new Map<string, RateLimiter>()
@@ -63,7 +71,7 @@ export function createApi(options: ApiOptions, simulated?: HttpGet) {
     open(job: Job, credentials: Credentials): PageSource {
       const { budgetKey } = credentials
       const limiter =
-        limiters.get(budgetKey) ?? createRateLimiter({ budgetKey, rules, store, slots, now, sleep, random })
+        limiters.get(budgetKey) ?? createRateLimiter({ budgetKey, rules, store, slots, now, sleep })
       limiters.set(budgetKey, limiter)
       return createPageSource(job, credentials, limiter, get, options)
     },
@@ -133,7 +141,6 @@ function createPageSource(
   return {
     refusal: limiter.refusal,
     limit: limiter.limit,
-    close: limiter.flush,
     clockAhead: () => clockAhead,
     fetchPage: (page, observe, signal, urgency = 'walk') =>
       withRetry(() => attempt(page, { urgency, observe, signal }), {

@@ -4,7 +4,11 @@ import type { Job } from '../sync/types.ts'
 import { jobName, printable } from '../text.ts'
 import { IF_NOT_THE_API, saidIn, titleOf } from './body.ts'
 import type { Response } from './http.ts'
-import { isFailure } from './rate/headers.ts'
+
+/** True when the server cannot answer now. If it names a time, nothing is sent before. */
+export function isFailure(status: number): boolean {
+  return status === 408 || (status >= 500 && status <= 599)
+}
 
 /** The error for a status other than 2xx, 401 and 429. */
 export function errorOfStatus(response: Response, job: Job, baseUrl: string): KnownError {

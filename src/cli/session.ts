@@ -90,12 +90,10 @@ function closedSource(error: unknown): PageSource {
     refusal: async () => (isTokenMissing ? null : known),
     limit: () => null,
     fetchPage: () => Promise.reject(known),
-    close: async () => {},
   }
 }
 
-function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Config, runtime: Runtime) {
-  const shares = organizations.map(({ refresh }) => (refresh === false ? 0 : refresh.share))
+function apiOptions({ api, rateLimit, retry, concurrency }: Config, runtime: Runtime) {
   return {
     baseUrl: api.baseUrl,
     timeoutMs: api.timeout,
@@ -105,7 +103,6 @@ function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Confi
     rate: {
       requestsPerMinute: rateLimit.requestsPerMinute,
       sharePercent: rateLimit.sharePercent,
-      refreshPercent: Math.max(0, ...shares),
       fallbackWaitMs: rateLimit.fallbackWait,
       maxWaitMs: rateLimit.maxWait,
     },

@@ -51,14 +51,10 @@ export async function withLease<T>(
   }
   try {
     const source = await options.source()
-    try {
-      const refusal = await source.refusal()
-      // Nothing was sent, so no line of `sync_runs` tells of it.
-      if (refusal) throw refusal
-      return await work(lease, source, observe)
-    } finally {
-      await source.close()
-    }
+    const refusal = await source.refusal()
+    // Nothing was sent, so no line of `sync_runs` tells of it.
+    if (refusal) throw refusal
+    return await work(lease, source, observe)
   } finally {
     await noted
     await store.release(lease)

@@ -78,8 +78,6 @@ export interface PageSource {
   ): Promise<Page>
   /** How far our clock is ahead of the API's, in milliseconds, by the `Date` of its last answer; null or absent: unknown. */
   clockAhead?(): number | null
-  /** Frees what was reserved for this job. No page may be fetched afterwards. */
-  close(): Promise<void>
 }
 
 /** A budget of requests as it is stored for all processes. Times are epoch milliseconds, 0 for none. */

@@ -140,7 +140,7 @@ describe('a 429', () => {
     expect(reports.filter(([what]) => what === 'throttled')).toHaveLength(5)
     expect(reports.filter(([what]) => what === 'request')).toHaveLength(6)
     expect(reports.filter(([what]) => what === 'retry')).toEqual([])
-    expect(clock.slept.reduce((sum, ms) => sum + ms)).toBe(4 * 11_000 + 17_000)
+    expect(clock.slept.reduce((sum, ms) => sum + ms)).toBe(4 * 11_000 + 16_000)
   })
 
   it('reports the reason and the length of its wait', async () => {

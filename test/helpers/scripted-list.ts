@@ -28,7 +28,6 @@ export function scriptedList({ ids, perPage = 3, item = bare, before, instead }:
     source: {
       refusal: async () => null,
       limit: () => null,
-      close: async () => {},
       async fetchPage(number, observe, signal) {
         signal.throwIfAborted()
         observe({ kind: 'request' })

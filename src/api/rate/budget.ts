@@ -1,29 +1,23 @@
-import type { Urgency } from '../../sync/types.ts'
 import { LONGEST_MS, type RateHeaders } from './headers.ts'
 
 // The decisions about one budget of requests, as pure functions of its row and the time. limiter.ts reads and writes the row.
 
 const MINUTE_MS = 60_000
 
-/** Servers count in whole seconds, so a window or a pause may end up to a second later than announced. */
+/** Servers count in whole seconds, so a pause or a window may end up to a second later than announced. */
 export const ROUNDING_MS = 1000
 
-/** Differences of clocks, timers and network delays, over one window. */
+/** Network delays and timers, over a window that is counted from its first answer. */
 const SLACK_MS = 250
 
-/** The server's window may end so long before ours: what leaves then would be counted in its next one. */
-const BEFORE_END_MS = 500
+/** So late may the first answer of a window come, at which its end is counted anew. */
+const FIRST_ANSWER_MS = 10_000
 
+/** Permits are counted in half seconds, so that the row stays small. */
 const HALF_SECOND_MS = 500
 
-/**
- * A request may arrive this much later than its permit was taken, while its process starts or a connection opens. Without this margin,
- * those that follow a late one could arrive in the same minute. It costs less than 2 % of a minute.
- */
+/** A request may arrive this much later than its permit was taken, in the same minute as those that follow. */
 const ARRIVAL_MS = 1000
-
-/** A first answer that takes longer is not waited for: the process that asked may have been killed. */
-const FIRST_ANSWER_MS = 10_000
 
 /** What the configuration says. */
 export interface RateRules {
@@ -31,8 +25,6 @@ export interface RateRules {
   requestsPerMinute: number | null
   /** Our part of the announced limit. */
   sharePercent: number
-  /** The part of the budget that refreshes may use. */
-  refreshPercent: number
   /** The pause after a 429 that announces none. */
   fallbackWaitMs: number
 }
@@ -42,58 +34,42 @@ export interface Budget {
   /** No request leaves before this time. */
   closedUntil: number
   /** 429s since the last other response. */
-  throttled: number
-  /**
-   * At the beginning and after a pause requests leave one by one, since only an answer shows how many may: until when the
-   * answer to the last one is waited for. Null once it has come.
-   */
-  aloneUntil: number | null
+  refused: number
+  /** Requests a window, as the server announced last. */
+  limit: number | null
+  /** Null where no request has begun one, or the last one is over. */
+  window: Window | null
   /** Permits that our own ceiling counts: the end of a half second, and those taken in it. Oldest first. */
   sent: readonly (readonly [number, number])[]
-  window: Window | null
-  /** When a refresh left last. */
-  refreshedAt: number
 }
 
 /** A window of the server's limit, as far as its answers show it. */
-export interface Window {
-  /** When its first permit was taken or its first answer came: tells windows apart. 0: none was, yet. */
+interface Window {
+  /** When its first permit was taken. */
   begunAt: number
-  /** Never too early: counted from the earliest answer in it. */
+  /** Never too early. */
   endsAt: number
-  limit: number
   /** How many requests of ours may still leave. Those of a killed process count as sent. */
   left: number
 }
 
-export const FRESH: Budget = {
-  closedUntil: 0,
-  throttled: 0,
-  aloneUntil: 0,
-  sent: [],
-  window: null,
-  refreshedAt: 0,
-}
+export const FRESH: Budget = { closedUntil: 0, refused: 0, limit: null, window: null, sent: [] }
 
-/** The budget as text; `closedUntil` is stored beside it. */
-export function budgetText(budget: Budget): string {
-  return JSON.stringify({ ...budget, closedUntil: undefined })
-}
-
+/** The budget of a stored text; `closedUntil` is stored beside it. */
 export function budgetOf(text: string | null, closedUntil: number): Budget {
-  return { ...FRESH, ...(text === null ? {} : (JSON.parse(text) as Partial<Budget>)), closedUntil }
+  return { ...FRESH, ...(JSON.parse(text ?? '{}') as Partial<Budget>), closedUntil }
 }
 
 /** The limit of requests a minute that a server announced last, in a stored text; null if it announced none. */
 export function announcedLimit(text: string | null): number | null {
-  return budgetOf(text, 0).window?.limit ?? null
+  return budgetOf(text, 0).limit
 }
 
-/** Our own ceiling in whole requests: from 1 a minute on, 60 seconds hold the whole part of the rate; 0.5 is one in two minutes. */
-function ceilingOf(requestsPerMinute: number): { requests: number; windowMs: number } {
+/** Our own ceiling in whole requests: 0.5 is one in two minutes. */
+function ceilingOf(requestsPerMinute: number): { most: number; inMs: number } {
   return requestsPerMinute < 1
-    ? { requests: 1, windowMs: Math.ceil(MINUTE_MS / requestsPerMinute) }
-    : { requests: Math.floor(requestsPerMinute), windowMs: MINUTE_MS }
+    ? { most: 1, inMs: Math.ceil(MINUTE_MS / requestsPerMinute) }
+    : { most: Math.floor(requestsPerMinute), inMs: MINUTE_MS }
 }
 
 /** The part of the announced limit that is ours. */
@@ -107,104 +83,73 @@ export function allowedPerMinute(
   rules: Pick<RateRules, 'requestsPerMinute' | 'sharePercent'>,
 ): number | null {
   const { requestsPerMinute: most } = rules
-  const share = limit === null ? null : shareOf(limit, rules)
-  const ceiling = most === null || most < 1 ? most : Math.floor(most)
-  return share === null || ceiling === null ? (ceiling ?? share) : Math.min(ceiling, share)
+  const share = limit === null ? Number.POSITIVE_INFINITY : shareOf(limit, rules)
+  const ceiling = most === null ? Number.POSITIVE_INFINITY : Math.max(Math.floor(most), Math.min(most, 1))
+  const allowed = Math.min(share, ceiling)
+  return allowed === Number.POSITIVE_INFINITY ? null : allowed
 }
 
 /** The budget without what is over, or lies further in the future than it can: then the clock was set back. */
-export function asOfNow(budget: Budget, rules: RateRules, now: number): Budget {
-  const { closedUntil, aloneUntil, sent, window } = budget
-  const countedMs = ceilingOf(rules.requestsPerMinute ?? 1).windowMs + ARRIVAL_MS
-  const isOver = window !== null && (now >= window.endsAt || window.endsAt > now + 2 * MINUTE_MS)
-  // Others may have used a budget that we left alone for a whole window.
-  const isForgotten = isOver && window.begunAt > 0 && now >= window.endsAt + MINUTE_MS
+export function asOfNow(
+  { closedUntil, window, sent, ...rest }: Budget,
+  rules: RateRules,
+  now: number,
+): Budget {
+  const countedMs = ceilingOf(rules.requestsPerMinute ?? 1).inMs + ARRIVAL_MS
+  const isCurrent = window !== null && now < window.endsAt && window.begunAt < now + MINUTE_MS
   return {
-    ...budget,
-    closedUntil: closedUntil - now > LONGEST_MS ? 0 : closedUntil,
-    aloneUntil: isForgotten ? (aloneUntil ?? 0) : aloneUntil && Math.min(aloneUntil, now + FIRST_ANSWER_MS),
-    // What lies in the future was taken before the clock was set back: as if now. Whoever waits writes that, so the wait ends.
+    ...rest,
+    closedUntil: closedUntil - now > LONGEST_MS + ROUNDING_MS ? 0 : closedUntil,
+    window: isCurrent ? window : null,
     sent: sent
-      .map(([at, count]) => [Math.min(at, now + HALF_SECOND_MS), count] as const)
-      .filter(([at]) => at + countedMs > now),
-    window: isOver ? notBegun(window.limit, rules) : window,
+      .map(([end, count]) => [Math.min(end, now + HALF_SECOND_MS), count] as const)
+      .filter(([end]) => end + countedMs > now),
   }
-}
-
-/** The server's next window, which no request has begun yet. */
-function notBegun(limit: number, rules: RateRules): Window {
-  return { begunAt: 0, endsAt: 0, limit, left: shareOf(limit, rules) }
 }
 
 /** What a request has to wait for. */
 export interface Wait {
-  /** Infinity: for an answer. */
   until: number
   reason: string
 }
 
-/** What a request has to wait for longest; null if it may leave. `budget` is a result of `asOfNow`. */
-export function waitFor(budget: Budget, rules: RateRules, now: number, urgency: Urgency): Wait | null {
-  const { closedUntil, aloneUntil, window } = budget
-  const waits: (Wait | null)[] = [ceilingWait(budget, rules, now, urgency)]
-  if (closedUntil > now) waits.push({ until: closedUntil, reason: 'the server asked for a pause' })
-  if ((aloneUntil ?? 0) > now) waits.push({ until: Number.POSITIVE_INFINITY, reason: 'a first answer' })
-  if (window && (window.begunAt > 0 || window.left <= 0)) {
-    const reason = `the server's limit of ${window.limit} requests a minute`
-    const most = shareOf(window.limit, rules)
-    waits.push(
-      now >= window.endsAt - BEFORE_END_MS
-        ? { until: window.endsAt, reason }
-        : roomIn({ left: window.left, most, endsAt: window.endsAt, reason }, budget, rules, now, urgency),
-    )
+/** What the next request has to wait for longest; null if it may leave. `budget` is a result of `asOfNow`. */
+export function waitFor(budget: Budget, rules: RateRules, now: number): Wait | null {
+  const { closedUntil, limit, window } = budget
+  const waits: Wait[] = [{ until: closedUntil, reason: 'the server asked for a pause' }]
+  if (window !== null && window.left <= 0)
+    waits.push({ until: window.endsAt, reason: `the server's limit of ${limit} requests a minute` })
+  if (rules.requestsPerMinute !== null) {
+    const reason = `our own limit of ${rules.requestsPerMinute} requests a minute`
+    waits.push({ until: roomAt(budget.sent, rules.requestsPerMinute), reason })
   }
-  return waits.reduce((longest, wait) => ((wait?.until ?? 0) > (longest?.until ?? 0) ? wait : longest), null)
+  const longest = waits.reduce((most, wait) => (wait.until > most.until ? wait : most))
+  return longest.until > now ? longest : null
 }
 
-function ceilingWait(budget: Budget, rules: RateRules, now: number, urgency: Urgency): Wait | null {
-  const { requestsPerMinute } = rules
-  if (requestsPerMinute === null || budget.sent.length === 0) return null
-  const { requests: most, windowMs } = ceilingOf(requestsPerMinute)
+/** When our own ceiling has room: once the permit that fills it does not count any more. */
+function roomAt(sent: Budget['sent'], requestsPerMinute: number): number {
+  const { most, inMs } = ceilingOf(requestsPerMinute)
   let left = most
-  let endsAt = now
-  // From the latest back to the one that fills the window.
-  for (const [at, count] of budget.sent.toReversed()) {
+  for (const [end, count] of sent.toReversed()) {
     left -= count
-    endsAt = at + windowMs + ARRIVAL_MS
-    if (left <= 0) break
+    if (left <= 0) return end + inMs + ARRIVAL_MS
   }
-  const reason = `our own limit of ${requestsPerMinute} requests a minute`
-  return roomIn({ left, most, endsAt, reason }, budget, rules, now, urgency)
-}
-
-/**
- * The wait for a permit where so many of a window are left. A walk that used a whole window at once would keep refreshes waiting for the
- * next one, so in a minute after a refresh others get the refreshes' part of the window evenly over the rest of it.
- */
-function roomIn(
-  { left, most, endsAt, reason }: { left: number; most: number; endsAt: number; reason: string },
-  { refreshedAt }: Budget,
-  { refreshPercent }: RateRules,
-  now: number,
-  urgency: Urgency,
-): Wait | null {
-  if (left <= 0) return { until: endsAt, reason }
-  const isShared = urgency !== 'refresh' && refreshedAt <= now && now < refreshedAt + MINUTE_MS
-  const until = isShared ? endsAt - (left / ((most * refreshPercent) / 100)) * MINUTE_MS : now
-  return until > now ? { until: Math.ceil(until), reason } : null
+  return 0
 }
 
 /** The budget with one more permit. */
-export function withPermit(budget: Budget, rules: RateRules, now: number, urgency: Urgency): Budget {
-  const { aloneUntil, sent, window, refreshedAt } = budget
-  // The end is a guess until its first answer, which comes in time or not at all.
-  const begun = { begunAt: now, endsAt: now + MINUTE_MS + FIRST_ANSWER_MS }
+export function withPermit(budget: Budget, rules: RateRules, now: number): Budget {
+  const { limit, window, sent } = budget
+  const begun = window ?? {
+    begunAt: now,
+    endsAt: now + MINUTE_MS + FIRST_ANSWER_MS,
+    left: shareOf(limit ?? 0, rules),
+  }
   return {
     ...budget,
-    aloneUntil: aloneUntil === null ? null : now + FIRST_ANSWER_MS,
+    window: limit === null ? null : { ...begun, left: begun.left - 1 },
     sent: rules.requestsPerMinute === null ? [] : withSent(sent, now),
-    window: window && { ...window, ...(window.begunAt === 0 ? begun : {}), left: window.left - 1 },
-    refreshedAt: urgency === 'refresh' ? now : refreshedAt,
   }
 }
 
@@ -215,81 +160,63 @@ function withSent(sent: Budget['sent'], at: number): Budget['sent'] {
   return lastEnd >= end ? [...sent.slice(0, -1), [lastEnd, count + 1]] : [...sent, [end, 1]]
 }
 
-/** The end of a request that was no 429. */
-interface Answer {
+/** An answer, when it came, and when its request had left. */
+export interface Answer {
+  leftAt: number
   at: number
-  /** `begunAt` of the window in which it left; null if none was known. */
-  windowAt: number | null
-  /** Null if no answer came. */
-  announced: RateHeaders | null
+  announced: RateHeaders
 }
 
+/** The budget after an answer that is no 429. A server that fails may ask for a pause. */
 export function afterAnswer(budget: Budget, answer: Answer, rules: RateRules): Budget {
   const { at, announced } = answer
-  const pauseMs = announced ? pauseOf(announced) : 0
+  const limit = announced.limit ?? budget.limit
+  const pauseMs = announced.retryAfterMs ?? 0
   const closedUntil = pauseMs > 0 ? Math.max(budget.closedUntil, at + pauseMs) : budget.closedUntil
-  // Nothing leaves while the budget is closed: this request left before the 429, in a window that is used up.
-  if (at < budget.closedUntil) return { ...budget, closedUntil }
-  // Without an answer the next one may try.
-  if (!announced) return { ...budget, aloneUntil: budget.aloneUntil === null ? null : 0 }
-  return {
-    ...budget,
-    throttled: 0,
-    aloneUntil: null,
-    window: windowAfter(budget.window, answer, announced, rules),
-    closedUntil,
-  }
-}
-
-/** Milliseconds for which a server wants no request: it has failed, or a window longer than a minute is used up. */
-function pauseOf({ retryAfterMs, limit, remaining, resetMs }: RateHeaders): number {
-  // Some servers write a limit of 0 for no limit.
-  const isUsedUp = remaining === 0 && limit !== 0 && (resetMs ?? 0) > MINUTE_MS
-  return Math.max(retryAfterMs ?? 0, isUsedUp ? Math.min((resetMs ?? 0) + ROUNDING_MS, LONGEST_MS) : 0)
+  const next = { ...budget, refused: 0, limit, closedUntil }
+  const window = windowAfter(budget, answer, rules)
+  // What is used up for longer than a minute is a pause, to which `maxWait` applies.
+  const isPause = window !== null && window.left <= 0 && window.endsAt > at + MINUTE_MS + FIRST_ANSWER_MS
+  return isPause
+    ? { ...next, window: null, closedUntil: Math.max(closedUntil, window.endsAt) }
+    : { ...next, window }
 }
 
 function windowAfter(
-  last: Window | null,
-  { at, windowAt }: Answer,
-  { limit, remaining, resetMs }: RateHeaders,
+  { window: last, limit: lastLimit }: Budget,
+  { leftAt, at, announced: { limit, remaining, resetMs } }: Answer,
   rules: RateRules,
 ): Window | null {
-  if (!limit || remaining === null) return last
-  const endsAt = at + (resetMs === null ? MINUTE_MS + SLACK_MS : Math.min(resetMs, MINUTE_MS) + ROUNDING_MS)
-  // What was used before the first answer counts as ours.
-  if (last === null)
-    return { begunAt: at, endsAt, limit, left: shareOf(limit, rules) - Math.max(1, limit - remaining) }
-  // An answer to a request of another window shows nothing of this one; nor does one that is written after its window's end.
-  const isIn = last.begunAt > 0 && (windowAt ?? last.begunAt) === last.begunAt && at < last.endsAt
-  return isIn
-    ? { ...last, limit, left: Math.min(last.left, remaining), endsAt: Math.min(last.endsAt, endsAt) }
-    : last
+  if (limit === null || remaining === null) return last
+  const endsAt = at + (resetMs === null ? MINUTE_MS + SLACK_MS : resetMs + ROUNDING_MS)
+  // The first that is heard of a limit: what was used of it before counts as ours.
+  if (last === null && lastLimit === null)
+    return { begunAt: leftAt, endsAt, left: shareOf(limit, rules) - Math.max(1, limit - remaining) }
+  // An answer to a request of another window shows nothing of this one.
+  if (last === null || leftAt < last.begunAt) return last
+  return {
+    ...last,
+    left: Math.min(last.left, remaining),
+    endsAt: resetMs === null ? Math.min(last.endsAt, endsAt) : endsAt,
+  }
 }
 
 /**
- * The budget after a 429. The pause is what the server announced, else the rest of the known window or the
- * fallback, whichever is longer. From the second 429 in a row on, it is a growing pause if that is longer.
- * @param jitterMs Keeps several processes from sending again at the same instant.
+ * The budget after a 429. The pause is what the server announced, else the rest of the known window or the fallback, whichever is
+ * longer. One that is refused again and again waits longer each time.
  */
-export function afterThrottle(
-  budget: Budget,
-  announced: RateHeaders,
-  rules: RateRules,
-  at: number,
-  jitterMs: number,
-): Budget {
-  const { window, throttled, closedUntil } = budget
+export function afterThrottle(budget: Budget, { at, announced }: Answer, rules: RateRules): Budget {
+  const { window, refused, closedUntil, limit } = budget
   // Of several requests in flight together, only the first shows whether the last pause was long enough.
   const isNews = at >= closedUntil
-  const windowMs = window ? window.endsAt - at : 0
-  const announcedMs = announced.retryAfterMs ?? announced.resetMs ?? Math.max(windowMs, rules.fallbackWaitMs)
-  const grownMs = isNews && throttled > 0 ? Math.min(1000 * 2 ** throttled, rules.fallbackWaitMs) : 0
-  const pauseMs = Math.min(Math.max(announcedMs, grownMs) + ROUNDING_MS + jitterMs, LONGEST_MS)
+  const untold = Math.max((window?.endsAt ?? 0) - at, rules.fallbackWaitMs)
+  const told = announced.retryAfterMs ?? announced.resetMs ?? untold
+  const grown = isNews ? Math.min(1000 * (2 ** refused - 1), rules.fallbackWaitMs) : 0
   return {
     ...budget,
-    window: window && notBegun(window.limit, rules),
-    throttled: throttled + (isNews ? 1 : 0),
-    aloneUntil: 0,
-    closedUntil: Math.max(closedUntil, at + pauseMs),
+    refused: refused + (isNews ? 1 : 0),
+    limit: announced.limit ?? limit,
+    window: null,
+    closedUntil: Math.max(closedUntil, at + Math.max(told, grown) + ROUNDING_MS),
   }
 }

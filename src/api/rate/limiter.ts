@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { JobError } from '../../errors.ts'
 import type { BudgetStore, Observe, RequestEvent, Urgency } from '../../sync/types.ts'
@@ -9,7 +10,6 @@ import {
   asOfNow,
   type Budget,
   budgetOf,
-  budgetText,
   FRESH,
   type RateRules,
   ROUNDING_MS,
@@ -27,7 +27,6 @@ export interface RateLimiterOptions {
   slots: LimitFunction
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  random: () => number
 }
 
 export type RateLimiter = ReturnType<typeof createRateLimiter>
@@ -38,31 +37,19 @@ export interface RequestOptions {
   signal: AbortSignal
 }
 
+/** What a request tells of its response, before its promise settles. */
 export interface ResponseReport {
   /** For any response that does not ask for a pause. */
   answered(announced: RateHeaders): void
   throttled(announced: RateHeaders): void
 }
 
-/** A request that waits for its permit. */
+/** A request that waits for its permit, which comes with what frees its slot again. */
 interface Waiting {
   urgency: Urgency
-  report(wait: Wait): void
-  permit: PromiseWithResolvers<Permit>
+  tell(wait: Wait): void
+  permit: PromiseWithResolvers<() => void>
 }
-
-interface Permit {
-  /** `begunAt` of the window in which it was taken; null if none is known. */
-  windowAt: number | null
-  /** Frees its slot. */
-  release(): void
-}
-
-/** Processes that share a budget send again at different moments after a pause. */
-const LONGEST_JITTER_MS = 900
-
-/** Part of `closedUntil`; `maxWait` applies to the announced pause without it. */
-const MARGIN_MS = ROUNDING_MS + LONGEST_JITTER_MS
 
 /** How often a waiting request reads the budget again, which another process may have changed; and the shortest wait that is told. */
 const LOOK_EVERY_MS = 1000
@@ -73,57 +60,64 @@ const BY_URGENCY: readonly Urgency[] = ['refresh', 'walk', 'older']
  * Spends one budget of requests. All requests that share it pass here: refreshes first, older pages last, and otherwise in the
  * order in which they came. Each takes its permit by one compare-and-set on the budget's row.
  */
-export function createRateLimiter(options: RateLimiterOptions) {
-  const { budgetKey, rules, store, slots, now, sleep, random } = options
+export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }: RateLimiterOptions) {
   const line = new Set<Waiting>()
   /** One use of the row after another. */
   const inTurn = pLimit(1)
-  let last = { version: '', budget: FRESH }
-  /** What answers showed here, and is written with the next permit. */
-  let unwritten: ((budget: Budget) => Budget)[] = []
+  let known = { version: '', budget: FRESH }
+  /** Requests leave one by one until an answer shows how many may: at the beginning, and after a 429. */
+  let isAlone = true
+  let inFlight = 0
   let isServing = false
-  /** Aborted to make whoever waits look at the budget again. */
+  /** Aborted to make whoever waits look again. */
   let woken = new AbortController()
   let notedUntil = 0
 
+  const budget = () => asOfNow(known.budget, rules, now())
+
   async function read(): Promise<void> {
     const { version, ...stored } = await store.read(budgetKey)
-    if (version !== last.version) last = { version, budget: budgetOf(stored.known, stored.closedUntil) }
+    if (version !== known.version) known = { version, budget: budgetOf(stored.known, stored.closedUntil) }
   }
 
-  function known(): Budget {
-    const budget = unwritten.reduce((changed, change) => change(changed), last.budget)
-    return asOfNow(budget, rules, now())
-  }
-
-  /** Tries to write what `change` makes of the budget; if another process was faster, reads what that wrote, and returns false. */
-  async function tryWrite(change: (budget: Budget) => Budget, wait: Wait | null = null): Promise<boolean> {
-    let written = FRESH
-    let changes = 0
-    const version = await store.compareAndSet(budgetKey, last.version, () => {
-      changes = unwritten.length
-      written = change(known())
-      const [waitingFor, waitingUntil] = [wait?.reason ?? null, wait?.until ?? 0]
-      return { closedUntil: written.closedUntil, known: budgetText(written), waitingFor, waitingUntil }
+  /** Writes what `change` makes of the budget, and again where another process was faster. `wait`: for `status`. */
+  function write(change: (budget: Budget) => Budget, wait: Wait | null = null): Promise<void> {
+    return inTurn(async () => {
+      for (;;) {
+        let written = FRESH
+        const version = await store.compareAndSet(budgetKey, known.version, () => {
+          written = change(budget())
+          const { closedUntil, ...others } = written
+          return {
+            closedUntil,
+            known: JSON.stringify(others),
+            waitingFor: wait?.reason ?? null,
+            waitingUntil: wait?.until ?? 0,
+          }
+        })
+        if (version !== null) {
+          known = { version, budget: written }
+          return
+        }
+        await read()
+      }
     })
-    if (version === null) {
-      await read()
-      return false
-    }
-    last = { version, budget: written }
-    unwritten = unwritten.slice(changes)
-    return true
   }
 
-  /** Writes what is not written yet. */
-  async function write(wait: Wait | null = null): Promise<void> {
-    let isWritten = false
-    while (!isWritten) isWritten = await tryWrite((budget) => budget, wait)
+  /** Takes a permit for a request that leaves at once. */
+  async function take(): Promise<boolean> {
+    let isTaken = false
+    await write((before) => {
+      // Time passed while the row's lock was waited for.
+      isTaken = waitFor(before, rules, now()) === null
+      return isTaken ? withPermit(before, rules, now()) : before
+    })
+    return isTaken
   }
 
   function refusalOf({ closedUntil }: Budget): JobError | null {
     const wait = closedUntil - now()
-    if (wait <= rules.maxWaitMs + MARGIN_MS) return null
+    if (wait <= rules.maxWaitMs + ROUNDING_MS) return null
     return new JobError(
       'RATE_LIMITED',
       `the server asked for a pause, ${inWords(wait)} long, which is more than rateLimit.maxWait ` +
@@ -135,40 +129,39 @@ export function createRateLimiter(options: RateLimiterOptions) {
   const first = () =>
     BY_URGENCY.flatMap((urgency) => [...line].filter((one) => one.urgency === urgency)).at(0)
 
-  const waitOf = ({ urgency }: Waiting) => waitFor(known(), rules, now(), urgency)
+  const mustBeAlone = () => isAlone && inFlight > 0
 
   /** Lets requests leave one after another, as long as any wait. */
   async function serve(): Promise<void> {
     isServing = true
     for (let one = first(); one; one = first()) {
       try {
-        if (await isOpenFor(one)) await letLeave()
+        if (await isOpen()) await letFirstLeave()
       } catch (error) {
-        one.permit.reject(error)
         line.delete(one)
+        one.permit.reject(error)
       }
     }
     isServing = false
   }
 
-  /** False once it has waited for a while, or another request came: then the first in line may be another one. */
-  async function isOpenFor(one: Waiting): Promise<boolean> {
-    // Before the look, so that a response that comes after it ends the sleep.
+  /** False once it has waited for a while, or something happened: then the first in line may be another one. */
+  async function isOpen(): Promise<boolean> {
+    // Before the look, so that what happens after it ends the sleep.
     woken = new AbortController()
     // A budget that is open needs no look at the row: a permit cannot be taken from an old one.
-    if (last.version === '' || waitOf(one)) await inTurn(read)
-    const refused = refusalOf(known())
-    if (refused) throw refused
-    const wait = waitOf(one)
-    if (!wait) return true
-    const isLong = wait.until >= now() + LOOK_EVERY_MS && wait.until < Number.POSITIVE_INFINITY
-    if (isLong) for (const other of line) other.report(wait)
-    if (isLong && wait.until !== notedUntil) {
-      notedUntil = wait.until
-      // `status` shows it.
-      await inTurn(() => write(wait))
+    if (waitFor(budget(), rules, now())) await inTurn(read)
+    const refusal = refusalOf(budget())
+    if (refusal) throw refusal
+    const wait = waitFor(budget(), rules, now())
+    if (!wait && !mustBeAlone()) return true
+    const until = wait?.until ?? now() + LOOK_EVERY_MS
+    if (wait && until >= now() + LOOK_EVERY_MS) {
+      for (const one of line) one.tell(wait)
+      if (until !== notedUntil) await write((before) => before, wait)
+      notedUntil = until
     }
-    const ms = Math.max(0, Math.min(wait.until - now(), LOOK_EVERY_MS))
+    const ms = Math.max(0, Math.min(until - now(), LOOK_EVERY_MS))
     await sleep(ms, woken.signal).catch((error: unknown) => {
       if (!woken.signal.aborted) throw error
     })
@@ -176,45 +169,29 @@ export function createRateLimiter(options: RateLimiterOptions) {
   }
 
   /** Waits for a slot, then takes the permit: other budgets may hold all slots for a while. */
-  async function letLeave(): Promise<void> {
+  async function letFirstLeave(): Promise<void> {
     const release = await freeSlot(slots)
-    const one = first()
-    const permit =
-      one &&
-      (await inTurn(() => take(one)).catch((error: unknown) => {
+    const one = mustBeAlone() ? undefined : first()
+    const isTaken =
+      one !== undefined &&
+      (await take().catch((error: unknown) => {
         release()
         throw error
       }))
     // The signal may be aborted while the permit is written. It is counted all the same.
-    if (one && permit && line.delete(one)) one.permit.resolve({ ...permit, release })
-    else release()
+    if (one && isTaken && line.delete(one)) {
+      inFlight++
+      one.permit.resolve(release)
+    } else release()
   }
 
-  /** Takes a permit for a request that leaves at once; null if none is free. */
-  async function take(one: Waiting): Promise<Omit<Permit, 'release'> | null> {
-    let taken: Omit<Permit, 'release'> | null = null
-    const change = (budget: Budget): Budget => {
-      // Time passed while the row's lock was waited for.
-      const isFree = !waitFor(budget, rules, now(), one.urgency)
-      const next = isFree ? withPermit(budget, rules, now(), one.urgency) : budget
-      taken = isFree ? { windowAt: next.window?.begunAt ?? null } : null
-      return next
-    }
-    while (!waitOf(one)) if (await tryWrite(change)) return taken
-    return null
-  }
-
-  /** Runs `request` when the budget allows it. It must report the response's rate headers before its promise settles. */
+  /** Runs `request` when the budget allows it. */
   async function send<T>(
     request: (report: ResponseReport) => Promise<T>,
     { urgency, observe, signal }: RequestOptions,
   ): Promise<T> {
     const arrived = now()
-    const one: Waiting = {
-      urgency,
-      report: createWaitReporter(observe),
-      permit: Promise.withResolvers(),
-    }
+    const one: Waiting = { urgency, tell: createWaitReporter(observe), permit: Promise.withResolvers() }
     const stop = () => {
       line.delete(one)
       one.permit.reject(signal.reason)
@@ -225,55 +202,45 @@ export function createRateLimiter(options: RateLimiterOptions) {
     if (signal.aborted) stop()
     woken.abort('a request came')
     if (!isServing) void serve()
+    let release = () => {}
     try {
-      return sendCounted(request, await one.permit.promise)
+      release = await one.permit.promise
     } finally {
       signal.removeEventListener('abort', stop)
       // The clock may have been set back meanwhile.
       observe({ kind: 'waited', ms: Math.max(0, now() - arrived) })
     }
+    return sendNow(request).finally(release)
   }
 
-  async function sendCounted<T>(
-    request: (report: ResponseReport) => Promise<T>,
-    { windowAt, release }: Permit,
-  ): Promise<T> {
-    let isReported = false
-    const note = (change: (budget: Budget, at: number) => Budget) => {
-      const at = now()
-      isReported = true
-      unwritten.push((budget) => change(budget, at))
-      // Without a reason, Node makes an error with a stack for each response.
-      woken.abort('a response came')
-    }
-    const answered = (announced: RateHeaders | null) =>
-      note((budget, at) => afterAnswer(budget, { at, windowAt, announced }, rules))
-    const throttled = (announced: RateHeaders) => {
-      const jitterMs = Math.min(LONGEST_JITTER_MS, Math.floor(random() * 1000))
-      note((budget, at) => afterThrottle(budget, announced, rules, at, jitterMs))
+  async function sendNow<T>(request: (report: ResponseReport) => Promise<T>): Promise<T> {
+    const leftAt = now()
+    let isThrottled = false
+    let change = (before: Budget) => before
+    const noteWith = (after: typeof afterAnswer) => (announced: RateHeaders) => {
+      const answer = { leftAt, at: now(), announced }
+      isThrottled = after === afterThrottle
+      change = (before) => after(before, answer, rules)
     }
     try {
-      return await request({ answered, throttled })
+      return await request({ answered: noteWith(afterAnswer), throttled: noteWith(afterThrottle) })
     } finally {
-      if (!isReported) answered(null)
-      await inTurn(tellOthers).finally(release)
+      inFlight--
+      isAlone = isThrottled
+      const before = budget()
+      // Most answers show nothing new.
+      if (!isDeepStrictEqual(change(before), before)) await write(change)
+      // Without a reason, Node makes an error with a stack.
+      woken.abort('a response came')
     }
-  }
-
-  /** Writes at once what keeps other processes from sending, or no longer does. */
-  async function tellOthers(): Promise<void> {
-    const [before, after] = [asOfNow(last.budget, rules, now()), known()]
-    if (before.closedUntil !== after.closedUntil || before.aloneUntil !== after.aloneUntil) await write()
   }
 
   return {
     send,
     /** The error of a job that must not begin, since the server wants a pause beyond `maxWaitMs`; or null. */
-    refusal: () => inTurn(read).then(() => refusalOf(known())),
+    refusal: () => inTurn(read).then(() => refusalOf(budget())),
     /** Requests a minute that may be sent, as far as it is known. */
-    limit: () => allowedPerMinute(known().window?.limit ?? null, rules),
-    /** Call it when no request comes soon: writes all that is not written yet. */
-    flush: () => inTurn(async () => (unwritten.length > 0 ? write() : undefined)),
+    limit: () => allowedPerMinute(known.budget.limit, rules),
   }
 }
 

@@ -116,8 +116,6 @@ async function askList(
     if (stop.aborted) return finding(name, 'no answer in time: the rate limit may ask for a longer wait', 1)
     if (error instanceof KnownError) return failed(name, error)
     throw error
-  } finally {
-    await source.close()
   }
 }
 

@@ -26,7 +26,6 @@ const OPTIONS: Omit<ApiOptions, 'now' | 'sleep' | 'budgets'> = {
   rate: {
     requestsPerMinute: null,
     sharePercent: 100,
-    refreshPercent: 10,
     fallbackWaitMs: 60_000,
     maxWaitMs: 900_000,
   },
@@ -64,7 +63,6 @@ export function createSetting({
     return {
       refusal: source.refusal,
       clockAhead: () => source.clockAhead?.(),
-      close: source.close,
       fetchPage: (page = 1) => source.fetchPage(page, observe, signal),
       /** The error of a page that fails. */
       errorOf: async (page = 1): Promise<Error> => {

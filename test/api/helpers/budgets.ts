@@ -9,7 +9,6 @@ export const DAY = 24 * 60 * MINUTE
 export const RULES: RateRules = {
   requestsPerMinute: null,
   sharePercent: 100,
-  refreshPercent: 10,
   fallbackWaitMs: MINUTE,
 }
 

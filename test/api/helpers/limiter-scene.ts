@@ -1,7 +1,12 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { RateRules } from '../../../src/api/rate/budget.ts'
 import type { RateHeaders } from '../../../src/api/rate/headers.ts'
-import { createRateLimiter, type RateLimiter, type ResponseReport } from '../../../src/api/rate/limiter.ts'
+import {
+  createRateLimiter,
+  type RateLimiter,
+  type RequestOptions,
+  type ResponseReport,
+} from '../../../src/api/rate/limiter.ts'
 import { MINUTE, NOTHING } from './budgets.ts'
 import { createSteppedClock, type SteppedClock, settle } from './clock.ts'
 import { createObserver } from './observer.ts'
@@ -28,7 +33,6 @@ export function createSetting({
   const defaults = {
     requestsPerMinute: null,
     sharePercent: 100,
-    refreshPercent: 10,
     fallbackWaitMs: MINUTE,
     maxWaitMs: 15 * MINUTE,
   }
@@ -40,7 +44,6 @@ export function createSetting({
     slots,
     now,
     sleep,
-    random: () => 0.5,
   })
   return { limiter, clock, store, slots }
 }
@@ -50,7 +53,10 @@ function notSentYet(): never {
 }
 
 /** A request at a rate limiter: its reports, whether it is on its way, and functions that answer it. */
-export function passing(limiter: RateLimiter, signal = new AbortController().signal) {
+export function passing(
+  limiter: RateLimiter,
+  options: Partial<Pick<RequestOptions, 'signal' | 'urgency'>> = {},
+) {
   const { observe, reports } = createObserver()
   let finish: (tell: (report: ResponseReport) => void) => void = notSentYet
   const one = {
@@ -83,7 +89,7 @@ export function passing(limiter: RateLimiter, signal = new AbortController().sig
       }
     })
   }
-  limiter.send(send, { urgency: 'walk', observe, signal }).then(
+  limiter.send(send, { urgency: 'walk', signal: new AbortController().signal, ...options, observe }).then(
     (value) => {
       one.outcome = value
     },

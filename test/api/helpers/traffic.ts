@@ -63,7 +63,7 @@ function startProcesses(
   store: TestBudgetStore,
   log: Log,
 ): void {
-  const { processes = 1, senders, rules, random } = traffic
+  const { processes = 1, senders, rules } = traffic
   // Nothing that a killed process waits for ever comes.
   const untilKilled = <A extends unknown[], T>(task: (...args: A) => Promise<T>) => {
     return async (...args: A) => {
@@ -80,7 +80,6 @@ function startProcesses(
       slots: pLimit(senders),
       now: clock.now,
       sleep,
-      random,
     })
     for (let sender = 0; sender < senders; sender++)
       void sendAllTheTime(limiter, traffic, { ...clock, sleep }, log)

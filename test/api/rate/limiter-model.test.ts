@@ -114,7 +114,7 @@ const asks = (process: number) =>
       const limiter = limiters[process]
       if (!limiter) return
       const stop = new AbortController()
-      const request = passing(limiter, stop.signal)
+      const request = passing(limiter, { signal: stop.signal })
       model.asked.push({ process, request, stop, leftAt: null, isOver: false })
     },
   )
@@ -185,7 +185,7 @@ it('a budget of two processes is never exceeded, closed while a server wants it 
         return answers(
           `429, ${seconds} s`,
           (request) => request.throttle({ retryAfterMs }),
-          retryAfterMs + 1500,
+          retryAfterMs + 1000,
         )
       }),
       fc.constant(stops()),

@@ -58,7 +58,6 @@ async function createScene() {
       rules: {
         requestsPerMinute: CEILING,
         sharePercent: 100,
-        refreshPercent: 10,
         fallbackWaitMs: MINUTE,
         maxWaitMs: 15 * MINUTE,
       },
@@ -66,7 +65,6 @@ async function createScene() {
       slots: pLimit(4),
       now: clock.now,
       sleep,
-      random: () => 0.5,
     })
     const { observe } = createObserver()
     const send = async () => {

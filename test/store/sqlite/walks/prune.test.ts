@@ -92,7 +92,6 @@ function runWith(test: TestMirror, job: Job, value: number, count: number) {
   const source = {
     refusal: async () => null,
     limit: () => null,
-    close: async () => {},
     fetchPage: async () => pageOf(texts),
   }
   return runOnce(test, { source }, { job })
