@@ -5,22 +5,14 @@ import { onHold, shellWord } from '../text.ts'
 import { createHttpGet, type HttpGet, type HttpOptions, isSuccess, type Response } from './http.ts'
 import { readPage } from './page.ts'
 import type { RateRules } from './rate/budget.ts'
-import { type RateHeaders, readRateHeaders, serverTime } from './rate/headers.ts'
+import { readRateHeaders, serverTime } from './rate/headers.ts'
 import {
   createRateLimiter,
   type RateLimiter,
   type RequestOptions,
   type ResponseReport,
 } from './rate/limiter.ts'
-import {
-  ELSEWHERE,
-  errorOfStatus,
-  isFailure,
-  isPage,
-  redact,
-  whatItSays,
-  withPageContext,
-} from './response-errors.ts'
+import { errorOfStatus, isFailure, redact, textOf, whatItSays, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import type { TokenHold } from './token-hold.ts'
 
@@ -36,18 +28,8 @@ export interface ApiOptions extends HttpOptions {
   random: () => number
   /** Resolves after the process has read all bytes that had arrived. */
   yieldToEventLoop: () => Promise<void>
-  /** Called after each request. The note holds no token and no item data. */
-  onAnswer?: ((answer: AnswerNote) => void) | undefined
-}
-
-export interface AnswerNote {
-  job: Job
-  page: number
-  /** Null if no answer came; then `announced` is null, too. */
-  status: number | null
-  /** From the request to the end of the answer. Milliseconds. */
-  ms: number
-  announced: RateHeaders | null
+  /** Called after each request; the status is null if no answer came. */
+  onAnswer?: ((job: Job, status: number | null) => void) | undefined
 }
 
 export interface Credentials {
@@ -59,11 +41,10 @@ export interface Credentials {
 
 /**
  * The Administration API, one page at a time. No other folder talks to the API.
- * @param simulated Replaces the network.
+ * @param get Sends one request; another one replaces the network.
  */
-export function createApi(options: ApiOptions, simulated?: HttpGet) {
+export function createApi(options: ApiOptions, get: HttpGet = createHttpGet(options)) {
   const { rate: rules, budgets: store, now, sleep } = options
-  const get = simulated ?? createHttpGet(options)
   const slots = pLimit(options.concurrency)
   const limiters = new Map<string, RateLimiter>()
 
@@ -86,24 +67,18 @@ function createPageSource(
   options: ApiOptions,
 ): PageSource {
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
-  const { baseUrl, now } = options
+  const { baseUrl, now, sleep, random, retry, rate, onAnswer } = options
   const { path, filters, total } = job.collection
   let clockAhead: number | null = null
 
-  async function ask(page: number, signal: AbortSignal) {
-    const sentAt = now()
-    const note = (status: number | null, announced: RateHeaders | null) =>
-      options.onAnswer?.({ job, page, status, ms: now() - sentAt, announced })
+  async function ask(page: number, signal: AbortSignal): Promise<Response> {
+    let status: number | null = null
     try {
       const response = await get(pageAddress(baseUrl, path, filters, page), headers, signal)
-      const announced = readRateHeaders(response.headers, now())
-      const theirs = serverTime(response.headers)
-      if (theirs !== null) clockAhead = now() - theirs
-      note(response.status, announced)
-      return { response, announced }
-    } catch (error) {
-      note(null, null)
-      throw error
+      status = response.status
+      return response
+    } finally {
+      onAnswer?.(job, status)
     }
   }
 
@@ -112,16 +87,33 @@ function createPageSource(
     await hold.refresh()
     hold.check()
     observe({ kind: 'request' })
-    const { response, announced } = await ask(page, signal)
-    if (asksForPause(response.status, announced, options.rate.maxWaitMs)) {
+    const response = await ask(page, signal)
+    const { status } = response
+    const announced = readRateHeaders(response.headers, now())
+    const theirs = serverTime(response.headers)
+    if (theirs !== null) clockAhead = now() - theirs
+    // A failure with a pause beyond `maxWait` is one that nobody may send in.
+    const isLong = isFailure(status) && (announced.retryAfterMs ?? 0) > rate.maxWaitMs
+    if (status === 429 || isLong) {
       report.throttled(announced)
       observe({ kind: 'throttled' })
       return null
     }
-    report.answered(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
-    if (response.status === 401) await refuseToken(response, token, hold, job, page)
-    if (!isSuccess(response.status)) throw errorOfStatus(response, job, baseUrl)
+    report.answered(isFailure(status) ? announced : { ...announced, retryAfterMs: null })
+    if (status === 401) await refuseToken(response, page)
+    if (!isSuccess(status)) throw errorOfStatus(response, job, baseUrl)
     return readPage(response, announced, page, total)
+  }
+
+  async function refuseToken(response: Response, page: number): Promise<never> {
+    const { name } = job.organization
+    const reason = `the token of organization ${name} was refused (401)`
+    await hold.refused(reason)
+    const says = redact(whatItSays(textOf(response)), token)
+    throw new TokenRefusedError(
+      `${reason}${says} at ${job.collection.name} page ${page}; it was revoked, or is mistyped. ` +
+        onHold(`admin-mirror resume --org ${shellWord(name)}`),
+    )
   }
 
   async function attempt(page: number, waiting: RequestOptions): Promise<Page> {
@@ -143,14 +135,15 @@ function createPageSource(
     limit: limiter.limit,
     clockAhead: () => clockAhead,
     fetchPage: (page, observe, signal, urgency = 'walk') =>
-      withRetry(() => attempt(page, { urgency, observe, signal }), {
-        rules: options.retry,
-        sleep: options.sleep,
-        random: options.random,
-        signal,
-        onRetry: (error, delayMs) =>
-          observe({ kind: 'retry', code: error.code, reason: error.message, delayMs }),
-      }),
+      withRetry(
+        () => attempt(page, { urgency, observe, signal }),
+        retry,
+        random,
+        async (delayMs, { code, message }) => {
+          observe({ kind: 'retry', code, reason: message, delayMs })
+          await sleep(delayMs, signal)
+        },
+      ),
   }
 }
 
@@ -161,28 +154,4 @@ export function pageAddress(baseUrl: string, path: string, filters: Filters, pag
     for (const one of Array.isArray(value) ? value : [value]) query.append(name, one)
   query.append('page', String(page))
   return new URL(`${baseUrl}${path}?${query.toString()}`)
-}
-
-/** True for a 429, and for a failure with a pause beyond `maxWaitMs`, which the rate limiter must remember. */
-export function asksForPause(status: number, { retryAfterMs }: RateHeaders, maxWaitMs: number): boolean {
-  return status === 429 || (isFailure(status) && retryAfterMs !== null && retryAfterMs > maxWaitMs)
-}
-
-async function refuseToken(
-  response: Response,
-  token: string,
-  hold: TokenHold,
-  job: Job,
-  number: number,
-): Promise<never> {
-  const { name } = job.organization
-  const page = isPage(response)
-  // The reason is kept in the mirror, so it says where the refusal came from.
-  const says = page ? redact(whatItSays(response), token) : ''
-  const reason = `the token of organization ${name} was refused (401)${says}`
-  await hold.refused(reason)
-  throw new TokenRefusedError(
-    `${reason} at ${job.collection.name} page ${number}; ${page ? `${ELSEWHERE}; else the token` : 'it'} was revoked, or is mistyped. ` +
-      onHold(`admin-mirror resume --org ${shellWord(name)}`),
-  )
 }

@@ -1,14 +1,11 @@
 import { once } from 'node:events'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import type { Socket } from 'node:net'
 import { addAbortSignal } from 'node:stream'
 import got, { type PlainResponse, type Request, RequestError } from 'got'
-import { JobError, KnownError } from '../errors.ts'
-import { printable } from '../text.ts'
-import { AT_THE_SERVER, IF_NOT_THE_API } from './body.ts'
-import { causeOf } from './causes.ts'
+import { JobError } from '../errors.ts'
 import type { Headers } from './rate/headers.ts'
+import { errorOfRequest } from './response-errors.ts'
 
 export interface HttpOptions {
   /** For connecting, sending, and receiving the last byte of the body. */
@@ -58,23 +55,16 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
     const request = client.stream(url, { headers, signal })
     // An error that comes when nobody waits for the request any more would end the process.
     request.on('error', () => {})
-    // Node tells of a 101 by an event of its own, and the response that got waits for never comes.
-    request.once('request', (sent) =>
-      sent.once('upgrade', (_response: unknown, socket: Socket) => {
-        socket.destroy()
-        request.destroy(new JobError('UNEXPECTED_STATUS', `the server answered 101; ${IF_NOT_THE_API}`))
-      }),
-    )
     try {
-      return await receive(request, maxResponseBytes)
+      const [{ statusCode: status, headers: received }] = (await once(request, 'response')) as [PlainResponse]
+      const body = isSuccess(status)
+        ? await readBody(request, maxResponseBytes)
+        : await readRefusal(request, status)
+      return { status, headers: received, body }
     } catch (error) {
       signal.throwIfAborted()
       // got's own errors hold the headers of the request, and so the token: they are never passed on, not even as a cause.
-      if (error instanceof RequestError)
-        throw error.cause instanceof KnownError ? error.cause : causeOf(error, url, timeoutMs)
-      if (error instanceof KnownError) throw error
-      const name = error instanceof Error ? error.name : typeof error
-      throw new JobError('INTERNAL', `the request failed unexpectedly (${name})`)
+      throw error instanceof RequestError ? errorOfRequest(error, url, timeoutMs) : error
     } finally {
       request.destroy()
     }
@@ -86,31 +76,13 @@ export function isSuccess(status: number): boolean {
   return status >= 200 && status <= 299 && status !== 206
 }
 
-async function receive(request: Request, maxResponseBytes: number): Promise<Response> {
-  const [{ statusCode: status, headers, rawHeaders }] = (await once(request, 'response')) as [PlainResponse]
-  if (!isSuccess(status)) return { status, headers, body: await readRefusal(request, status) }
-  // got takes the encodings that it knows from `headers`.
-  const at = rawHeaders.findIndex((name) => /^content-encoding$/i.test(name))
-  const encoding = at < 0 ? '' : (rawHeaders[at + 1] ?? '')
-  if (!ASKED_FOR.test(encoding)) {
-    const text = `the answer is encoded as ${printable(encoding, 40)}, which was not asked for; ${AT_THE_SERVER}`
-    throw new JobError('BAD_RESPONSE', text)
-  }
-  return { status, headers, body: await readBody(request, maxResponseBytes) }
-}
-
-const ASKED_FOR = /^(?:identity|x-gzip|gzip|br|zstd)?$/i
-
-async function readBody(request: Request, maxResponseBytes: number): Promise<Uint8Array> {
+async function readBody(request: Request, most: number): Promise<Uint8Array> {
   const pieces: Uint8Array[] = []
   let bytes = 0
   for await (const piece of request) {
     bytes += piece.length
-    if (bytes > maxResponseBytes)
-      throw new JobError(
-        'BAD_RESPONSE',
-        `the answer is larger than api.maxResponseBytes (${maxResponseBytes} bytes)`,
-      )
+    if (bytes > most)
+      throw new JobError('BAD_RESPONSE', `the answer is larger than api.maxResponseBytes (${most} bytes)`)
     pieces.push(piece)
   }
   return Buffer.concat(pieces)

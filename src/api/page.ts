@@ -1,45 +1,65 @@
+import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
-import { JobError } from '../errors.ts'
+import { JobError, RetryableError } from '../errors.ts'
+import { parseExact } from '../json/exact.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts'
 import type { Collection, Item, Page } from '../sync/types.ts'
 import { printable } from '../text.ts'
-import { notTheList, parseBody, saidIn } from './body.ts'
 import type { Response } from './http.ts'
 import type { RateHeaders } from './rate/headers.ts'
+import { textOf, whatItSays } from './response-errors.ts'
 
 /** Returns the page of a 2xx response. Throws JobError or RetryableError, whose message does not name the page. */
 export function readPage(
   response: Response,
-  announced: RateHeaders,
+  announced: Pick<RateHeaders, 'limit'>,
   page: number,
   totals: Collection['total'],
 ): Page {
   const { items, paging } = readEnvelope(parseBody(response.body), totals)
-  if (!paging && page > 1) {
+  if (!paging && page > 1)
     throw notTheList(
-      `asked for page ${page}, but got a list without pages: the API no longer pages this list, so an open walk must start over: ` +
-        'run backfill --restart, or wait until the walk has stood still for resumeWithin',
+      `asked for page ${page}, but got a list without pages: the open walk must start over, so run backfill --restart`,
     )
-  }
-  if (paging && paging.currentPage !== null && paging.currentPage !== page)
-    throw notTheList(`asked for page ${page}, but got page ${paging.currentPage}`)
-  const next = paging ? nextPage(paging.next, page) : null
-  const lastPage = paging?.lastPage ?? null
-  if (next !== null && lastPage !== null && page > lastPage && items.length === 0) {
-    throw notTheList(
-      `the answer has no items, names page ${next} as the next one, and says that the last page is ${lastPage}: ` +
-        'the list does not end',
-    )
-  }
+  const { next, currentPage, lastPage, total } = paging ?? SINGLE
+  if (currentPage !== null && currentPage !== page)
+    throw notTheList(`asked for page ${page}, but got page ${currentPage}`)
   return {
     number: page,
     items,
-    next,
-    total: paging?.total ?? null,
+    next: nextPage(next, page),
+    total,
     lastPage,
     paginated: paging !== null,
-    announcedLimit: announced.limit || null,
+    announcedLimit: announced.limit,
   }
+}
+
+/** For a 2xx response that is not the requested list. */
+function notTheList(message: string): JobError {
+  return new JobError('BAD_RESPONSE', message)
+}
+
+/** Returns the JSON of a body, its numbers exact. Throws BAD_RESPONSE, to be tried again where the body breaks off. */
+export function parseBody(body: Uint8Array): JsonValue {
+  const text = textOf({ body })
+  if (text === '') throw notTheList("the answer is empty; is api.baseUrl the API's address?")
+  try {
+    const json = parseExact(text)
+    if (isUtf8(body)) return json
+  } catch (error) {
+    if (breaksOff(text, error as Error))
+      throw new RetryableError('BAD_RESPONSE', `the answer breaks off after ${body.length} bytes`)
+    throw notTheList(`the answer is not JSON${whatItSays(text)}; is api.baseUrl the API's address?`)
+  }
+  throw notTheList('the answer is not UTF-8 text')
+}
+
+/** True if a list or object is not valid JSON since it ends too soon: V8 says so, or names the end as the place. */
+function breaksOff(text: string, { message }: Error): boolean {
+  const [, place] = /at position (\d+)/.exec(message) ?? []
+  const isAtEnd = /^(?:Unexpected end|Unterminated|Bad Unicode escape)/.test(message)
+  return /^[[{]/.test(text) && (isAtEnd || Number(place) === text.length)
 }
 
 export interface Envelope {
@@ -50,13 +70,15 @@ export interface Envelope {
 
 export interface Paging {
   /** `links.next` as it was sent; undefined if `links` has no such field. */
-  next: JsonValue | undefined
+  next: unknown
   currentPage: number | null
   lastPage: number | null
   total: number | null
 }
 
-// Servers that copy a number from the request send it as text.
+const SINGLE: Paging = { next: null, currentPage: null, lastPage: null, total: null }
+
+/** Servers that copy a number from the request send it as text. */
 const count = z.union([
   z.int().min(0),
   z
@@ -68,35 +90,77 @@ const count = z.union([
 /** What cannot be read as a number of pages counts as missing: nothing depends on it. */
 const pages = count.nullable().catch(null)
 
-// If two sources set a field, Laravel merges both into a list: such a number cannot be trusted and counts as missing.
-const total = z.union([count, z.array(z.unknown()).transform(() => null)]).nullish()
+const Meta = z.object({ current_page: pages, last_page: pages, total: z.unknown() })
 
-const Meta = z.object({ current_page: pages, last_page: pages, total })
+const Envelope = z.object(
+  {
+    success: z.literal([true, 1, 'true', '1'], 'is not true').optional(),
+    data: z.union(
+      [
+        z.array(z.unknown()),
+        // PHP writes a list with gaps as an object with numbers as keys.
+        z.record(z.string().regex(/^\d+$/), z.unknown()).transform((data) => Object.values(data)),
+      ],
+      'is not a list',
+    ),
+    // PHP writes an empty object as an empty list.
+    links: z.union([z.object({ next: z.unknown().optional() }), z.tuple([])], 'is not an object').nullish(),
+    meta: Meta.catch({ current_page: null, last_page: null, total: null }),
+  },
+  'is not a list',
+)
 
-/** Servers write a truth value in many ways; anything else is a no. */
-const AFFIRMATIVE = /^"?(?:true|1|yes|y|on|ok|success)"?$/i
-
-/**
- * Reads the paginated envelope, the plain one (`data` without `links` and without a sign of more pages), or a bare list.
- * @param totals `ignore`: `meta.total` may be anything.
- */
+/** Reads the paginated envelope, the plain one (`data` without `links` and without a sign of more pages), or a bare list. */
 export function readEnvelope(json: JsonValue, totals: Collection['total']): Envelope {
   if (Array.isArray(json)) return { items: json.map(itemOf), paging: null }
-  if (!isJsonObject(json)) throw notTheList(`the answer is ${kindOf(json)}, not a list`)
-  if (Object.hasOwn(json, 'success') && !AFFIRMATIVE.test(JSON.stringify(json.success)))
-    throw notTheList(`the answer says "success": ${shown(json.success)}${messageOf(json)}`)
-  if (!Object.hasOwn(json, 'data')) throw notTheList(`the answer has no "data"${messageOf(json)}`)
-  const items = listIn(json.data ?? null).map(itemOf)
-  return { items, paging: isPaged(json, items.length, totals) ? readPaging(json, totals) : null }
+  const { data: envelope, error } = Envelope.safeParse(json)
+  if (!envelope) {
+    const [issue] = error.issues
+    const field = issue?.path[0] === undefined ? '' : `'s "${String(issue.path[0])}"`
+    throw notTheList(`the answer${field} ${issue?.message}${whatItSays(JSON.stringify(json))}`)
+  }
+  const items = (envelope.data as JsonValue[]).map(itemOf)
+  const { links, meta } = envelope
+  if (!links || Array.isArray(links)) {
+    refuseIfPaged(json as JsonObject, items.length, totals)
+    return { items, paging: null }
+  }
+  const total = totals === 'check' ? totalOf(meta.total) : null
+  return {
+    items,
+    paging: { next: links.next, currentPage: meta.current_page, lastPage: meta.last_page, total },
+  }
 }
 
-function listIn(data: JsonValue): JsonValue[] {
-  if (Array.isArray(data)) return data
-  if (!isJsonObject(data)) throw notTheList(`"data" is ${kindOf(data)}, not a list`)
-  // PHP writes a list with gaps as an object with numbers as keys. Any other object is not a list.
-  const stranger = Object.keys(data).find((name) => !/^\d+$/.test(name))
-  if (stranger === undefined) return Object.values(data)
-  throw notTheList(`"data" is an object with the field ${printable(stranger, 40)}, not a list`)
+function totalOf(sent: unknown): number | null {
+  const { data, success } = count.nullish().safeParse(sent)
+  if (success) return data ?? null
+  throw notTheList(
+    `meta.total is ${printable(JSON.stringify(sent), 40)}, which is no number of items; if the total of this list means nothing, set total: ignore`,
+  )
+}
+
+/** Fields that lead to a next page. */
+const NEXT = ['next', 'next_page_url', 'next_cursor', 'cursor', 'has_more']
+
+/** Fields that only paginators write. */
+const PAGING = ['current_page', 'last_page', 'per_page', 'total', ...NEXT]
+
+/** A list without links is whole if nothing is said of pages, or all that is said is that there is one page, or so many items. */
+function refuseIfPaged(json: JsonObject, items: number, totals: Collection['total']): void {
+  const { meta = null } = json
+  const says: JsonObject = { ...json, ...(isJsonObject(meta) ? meta : {}) }
+  const found = PAGING.filter((name) => Object.hasOwn(says, name) && (name !== 'total' || totals === 'check'))
+  if (found.length === 0) return
+  const { total = null, last_page: lastPage = null, current_page: currentPage = null } = says
+  const isOnly = agrees(total, items) && agrees(lastPage, 1) && agrees(currentPage, 1)
+  const isSaid = total !== null || lastPage !== null
+  if (isOnly && isSaid && NEXT.every((name) => !says[name])) return
+  throw notTheList(`the answer is paged (it has ${found.join(', ')}) but has no "links" to follow`)
+}
+
+function agrees(sent: JsonValue, only: number): boolean {
+  return sent === null || Number(sent) === only
 }
 
 function itemOf(value: JsonValue): Item {
@@ -110,57 +174,6 @@ const DEEPEST = 500
 function isDeeper(value: JsonValue, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1))
-}
-
-/** Fields that lead to a next page. */
-const NEXT = ['next', 'next_page_url', 'next_cursor', 'cursor', 'has_more']
-
-/** Fields that only paginators write: a list with one of them and without `links` may have more pages. */
-const PAGING = ['current_page', 'last_page', 'per_page', 'total', ...NEXT]
-
-function isPaged(envelope: JsonObject, items: number, totals: Collection['total']): boolean {
-  const { links = null, meta = null } = envelope
-  if (isJsonObject(links)) return true
-  // PHP writes an empty object as an empty list. Anything else may be the links of a page, damaged on the way.
-  if (links !== null && !(Array.isArray(links) && links.length === 0))
-    throw notTheList(`"links" is ${kindOf(links)}, not an object`)
-  const names = PAGING.filter((name) => name !== 'total' || totals === 'check')
-  const fields = [envelope, ...(isJsonObject(meta) ? [meta] : [])].flatMap((place) =>
-    names.filter((name) => Object.hasOwn(place, name)).map((name) => [name, place[name] ?? null] as const),
-  )
-  if (fields.length === 0 || isWhole(fields, items)) return false
-  const found = [...new Set(fields.map(([name]) => name))].join(', ')
-  throw notTheList(`the answer is paged (it has ${found}) but has no "links" to follow`)
-}
-
-/** True if the fields say that this is all: the total is the number of items, or this is page 1 of 1, and none contradicts that. */
-function isWhole(fields: readonly (readonly [string, JsonValue])[], items: number): boolean {
-  const says = (name: string, value: number) =>
-    fields.some(([one, found]) => one === name && count.safeParse(found).data === value)
-  const agree = fields.every(([name, found]) => {
-    if (found === null || name === 'per_page') return true
-    if (NEXT.includes(name)) return found === false || found === ''
-    return count.safeParse(found).data === (name === 'total' ? items : 1)
-  })
-  return agree && (says('total', items) || (says('current_page', 1) && says('last_page', 1)))
-}
-
-function readPaging({ links, meta }: JsonObject, totals: Collection['total']): Paging {
-  const { total: sent, ...rest } = meta !== undefined && isJsonObject(meta) ? meta : {}
-  const checked = Meta.safeParse({
-    current_page: null,
-    last_page: null,
-    ...rest,
-    total: totals === 'check' ? sent : null,
-  })
-  if (!checked.success)
-    throw notTheList(
-      `meta.total is ${shown(sent)}, which is no number of items; if the total of this list means nothing, set total: ignore`,
-    )
-  const { current_page: currentPage, last_page: lastPage, total: known = null } = checked.data
-  const next =
-    links !== undefined && isJsonObject(links) && Object.hasOwn(links, 'next') ? links.next : undefined
-  return { next, currentPage, lastPage, total: known }
 }
 
 /**
@@ -182,19 +195,4 @@ export function nextPage(next: unknown, currentPage: number): number | null {
 
 function refused(how: string): JobError {
   return new JobError('LINK_REFUSED', `links.next ${how}`)
-}
-
-function kindOf(value: JsonValue): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'a list'
-  return isJsonObject(value) ? 'an object' : `a ${typeof value === 'object' ? 'number' : typeof value}`
-}
-
-function shown(value: JsonValue | undefined): string {
-  return printable(JSON.stringify(value ?? null), 40)
-}
-
-function messageOf(json: JsonObject): string {
-  const said = saidIn(json)
-  return said === null ? '' : ` (message: ${printable(said)})`
 }

@@ -8,20 +8,16 @@ export interface RetryRules {
   maxDelayMs: number
 }
 
-export interface RetryOptions {
-  rules: RetryRules
-  sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  random: () => number
-  signal: AbortSignal
-  onRetry: (error: RetryableError, delayMs: number) => void
-}
-
 /**
  * Runs `attempt` until it succeeds, fails for good, or has used up its attempts. Only a RetryableError is tried again. p-retry counts
- * and decides; its waits are left out (`minTimeout`), since it takes time and chance from the process, and here they are passed in.
+ * and decides; its waits are left out (`minTimeout`), since it takes time and chance from the process.
  */
-export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
-  const { rules, sleep, random, signal, onRetry } = options
+export function withRetry<T>(
+  attempt: () => Promise<T>,
+  rules: RetryRules,
+  random: () => number,
+  wait: (delayMs: number, error: RetryableError) => Promise<void>,
+): Promise<T> {
   return pRetry(attempt, {
     retries: rules.attempts - 1,
     minTimeout: 0,
@@ -29,16 +25,11 @@ export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): 
     // Called after the last attempt, too.
     onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
       if (!(error instanceof RetryableError)) return
-      if (retriesLeft === 0) throw lastOf(error, attemptNumber)
-      const delayMs = retryDelay(attemptNumber, rules, random)
-      onRetry(error, delayMs)
-      await sleep(delayMs, signal)
+      if (retriesLeft > 0) await wait(retryDelay(attemptNumber, rules, random), error)
+      else if (attemptNumber > 1)
+        throw new RetryableError(error.code, `${error.message} (tried ${attemptNumber} times)`)
     },
   })
-}
-
-function lastOf(error: RetryableError, attempts: number): RetryableError {
-  return attempts === 1 ? error : new RetryableError(error.code, `${error.message} (tried ${attempts} times)`)
 }
 
 /**
@@ -46,6 +37,6 @@ function lastOf(error: RetryableError, attempts: number): RetryableError {
  * from 1), so that jobs that failed together do not retry together.
  */
 export function retryDelay(failures: number, rules: RetryRules, random: () => number): number {
-  const end = Math.min(rules.maxDelayMs, rules.minDelayMs * 2 ** Math.min(failures, 30))
+  const end = Math.min(rules.maxDelayMs, rules.minDelayMs * 2 ** failures)
   return Math.ceil(rules.minDelayMs + random() * Math.max(end - rules.minDelayMs, 0))
 }

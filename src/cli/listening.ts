@@ -1,10 +1,10 @@
-import type { AnswerNote } from '../api/client.ts'
 import type { Config } from '../config/config.ts'
 import { KnownError, MirrorError } from '../errors.ts'
 import { createCounters } from '../listener/metrics.ts'
 import { openListener, unusableSource } from '../listener/server.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
 import type { JobResult } from '../sync/job.ts'
+import type { Job } from '../sync/types.ts'
 import { configOfFile } from './configuration.ts'
 import { mirrorStatus } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
@@ -30,7 +30,7 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
   }
 
   return {
-    onAnswer: ({ job: { organization }, status }: AnswerNote): void =>
+    onAnswer: ({ organization }: Job, status: number | null): void =>
       counters.request(organization.name, status),
     onResult({ error, run }: JobResult): void {
       if (error instanceof MirrorError) fault = error.message

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { breaksOff, parseBody } from '../../src/api/body.ts'
-import { nextPage, readEnvelope } from '../../src/api/page.ts'
+import { nextPage, parseBody, readEnvelope } from '../../src/api/page.ts'
 import { readRateHeaders } from '../../src/api/rate/headers.ts'
 import { errorOfStatus } from '../../src/api/response-errors.ts'
 import { parseExact } from '../../src/json/exact.ts'
@@ -61,7 +60,6 @@ function longest(read: (text: string) => unknown, texts: readonly string[]): num
 describe('a hostile text', () => {
   it.each<[string, (text: string) => unknown]>([
     ['an answer', readText],
-    ['an answer that may have broken off', breaksOff],
     ['JSON', parseExact],
     ['a number', canonicalNumber],
     ['an error body', readMessage],

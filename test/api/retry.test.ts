@@ -4,94 +4,71 @@ import { JobError, RetryableError } from '../../src/errors.ts'
 
 const RULES: RetryRules = { attempts: 4, minDelayMs: 1000, maxDelayMs: 60_000 }
 
-/** Runs attempts that fail with these errors in turn and then succeed, and records what happened. */
-async function run(errors: readonly Error[], rules: Partial<RetryRules> = {}, random = () => 0) {
-  const log = { made: 0, slept: [] as number[], reports: [] as [string, number][] }
+/** Runs attempts that fail with these errors in turn and then succeed, and records the waits between them. */
+async function run(errors: readonly Error[], attempts = 4) {
+  const waits: [string, number][] = []
+  let made = 0
   const attempt = async () => {
-    const error = errors[log.made++]
+    const error = errors[made++]
     if (error) throw error
     return 'the page'
   }
-  const outcome = await withRetry(attempt, {
-    rules: { ...RULES, ...rules },
-    random,
-    signal: new AbortController().signal,
-    sleep: async (ms) => {
-      log.slept.push(ms)
-    },
-    onRetry: (error, delayMs) => log.reports.push([error.message, delayMs]),
-  }).catch((error: unknown) => error)
-  return { ...log, outcome }
+  const rules = { ...RULES, attempts }
+  const wait = async (delayMs: number, { message }: Error) => void waits.push([message, delayMs])
+  const outcome = await withRetry(attempt, rules, () => 0.5, wait).catch((error: unknown) => error)
+  return { outcome, made, waits }
 }
 
-const retryable = (message = 'failed') => new RetryableError('SERVER_ERROR', message)
+const stop = () => Promise.reject(new Error('stopped'))
 
-function times<T>(count: number, make: () => T): T[] {
-  return Array.from({ length: count }, make)
-}
+const failed = (message = 'failed') => new RetryableError('SERVER_ERROR', message)
 
 describe('retrying', () => {
-  it.each([1, 2, 10])('makes no more than %i attempts, and says how many it made', async (attempts) => {
-    const { outcome, made } = await run(times(attempts + 1, retryable), { attempts })
-
-    expect(made).toBe(attempts)
-    expect(outcome).toEqual(retryable(attempts === 1 ? 'failed' : `failed (tried ${attempts} times)`))
-  })
-
-  it.each([
-    ['a JobError', new JobError('BAD_RESPONSE', 'no list')],
-    ['a TypeError', new TypeError('?')],
-  ])('is not done for %s', async (_case, error) => {
-    expect(await run([error])).toEqual({ outcome: error, made: 1, slept: [], reports: [] })
-  })
-
-  it('says why and for how long before it sleeps', async () => {
-    const { reports, slept } = await run([retryable('first'), retryable('second')], {}, () => 0.5)
-
-    expect(reports).toEqual([
+  it('waits longer each time, and says why', async () => {
+    const waits = [
       ['first', 1500],
       ['second', 2500],
-    ])
-    expect(slept).toEqual([1500, 2500])
+    ]
+    expect(await run([failed('first'), failed('second')])).toEqual({ outcome: 'the page', made: 3, waits })
+  })
+
+  it.each([1, 2, 10])('makes no more than %i attempts, and says how many it made', async (attempts) => {
+    const { outcome, made } = await run(
+      Array.from({ length: 20 }, () => failed()),
+      attempts,
+    )
+
+    expect(made).toBe(attempts)
+    expect(outcome).toEqual(failed(attempts === 1 ? 'failed' : `failed (tried ${attempts} times)`))
+  })
+
+  it.each([new JobError('BAD_RESPONSE', 'no list'), new TypeError('?')])(
+    'is not done for %s',
+    async (error) => {
+      expect(await run([error])).toEqual({ outcome: error, made: 1, waits: [] })
+    },
+  )
+
+  it('ends with the error of the wait', async () => {
+    await expect(
+      withRetry(
+        () => Promise.reject(failed()),
+        RULES,
+        () => 0,
+        stop,
+      ),
+    ).rejects.toThrow('stopped')
   })
 })
 
-describe('a stop while sleeping', () => {
-  it('ends the attempts with the error of the sleep', async () => {
-    const stop = new AbortController()
-    const reason = new Error('stopped')
-    let made = 0
+it.each<[number, Partial<RetryRules>, number, number]>([
+  [1, {}, 1000, 2000],
+  [2, {}, 1000, 4000],
+  [6, {}, 1000, 60_000],
+  [10_000, {}, 1000, 60_000],
+  [3, { maxDelayMs: 500 }, 1000, 1000],
+])('the delay after failure %i (%j) is between %i and %i ms', (failures, changed, least, most) => {
+  const delays = [0, 0.5, 1].map((chance) => retryDelay(failures, { ...RULES, ...changed }, () => chance))
 
-    const outcome = withRetry(() => Promise.reject(made++ < 9 && retryable()), {
-      rules: RULES,
-      random: () => 0,
-      signal: stop.signal,
-      sleep: async (_ms, signal) => {
-        stop.abort(reason)
-        signal.throwIfAborted()
-      },
-      onRetry: () => {},
-    })
-
-    await expect(outcome).rejects.toBe(reason)
-    expect(made).toBe(1)
-  })
-})
-
-describe('the delay before an attempt', () => {
-  it.each<[number, number, number]>([
-    [1, 1000, 2000],
-    [2, 1000, 4000],
-    [5, 1000, 32_000],
-    [6, 1000, 60_000],
-    [10_000, 1000, 60_000],
-  ])('after failure %i is between %i and %i ms', (failures, least, most) => {
-    expect(retryDelay(failures, RULES, () => 0)).toBe(least)
-    expect(retryDelay(failures, RULES, () => 1)).toBe(most)
-    expect(retryDelay(failures, RULES, () => 0.5)).toBe((least + most) / 2)
-  })
-
-  it('is the least one where the longest is shorter', () => {
-    expect(retryDelay(3, { ...RULES, maxDelayMs: 500 }, () => 1)).toBe(1000)
-  })
+  expect(delays).toEqual([least, (least + most) / 2, most])
 })

@@ -202,37 +202,38 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     if (signal.aborted) stop()
     woken.abort('a request came')
     if (!isServing) void serve()
-    let release = () => {}
-    try {
-      release = await one.permit.promise
-    } finally {
+    const release = await one.permit.promise.finally(() => {
       signal.removeEventListener('abort', stop)
       // The clock may have been set back meanwhile.
       observe({ kind: 'waited', ms: Math.max(0, now() - arrived) })
-    }
+    })
     return sendNow(request).finally(release)
   }
 
   async function sendNow<T>(request: (report: ResponseReport) => Promise<T>): Promise<T> {
     const leftAt = now()
-    let isThrottled = false
-    let change = (before: Budget) => before
+    const changes: ((before: Budget) => Budget)[] = []
     const noteWith = (after: typeof afterAnswer) => (announced: RateHeaders) => {
       const answer = { leftAt, at: now(), announced }
+      changes.push((before) => after(before, answer, rules))
       isThrottled = after === afterThrottle
-      change = (before) => after(before, answer, rules)
     }
+    let isThrottled = false
     try {
       return await request({ answered: noteWith(afterAnswer), throttled: noteWith(afterThrottle) })
     } finally {
       inFlight--
       isAlone = isThrottled
-      const before = budget()
-      // Most answers show nothing new.
-      if (!isDeepStrictEqual(change(before), before)) await write(change)
+      for (const change of changes) await note(change)
       // Without a reason, Node makes an error with a stack.
       woken.abort('a response came')
     }
+  }
+
+  /** Writes what an answer shows. Most show nothing new. */
+  async function note(change: (budget: Budget) => Budget): Promise<void> {
+    const before = budget()
+    if (!isDeepStrictEqual(change(before), before)) await write(change)
   }
 
   return {

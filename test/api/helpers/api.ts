@@ -12,7 +12,7 @@ import { createHoldStore, createTestBudgetStore } from './stores.ts'
 export const TOKEN = '12|s3cr3t/t0ken-that-nobody-may-see'
 
 /** As main.ts does: bytes that have arrived are read. */
-export async function readArrived(): Promise<void> {
+async function readArrived(): Promise<void> {
   await nextTurn()
   await nextTurn()
 }

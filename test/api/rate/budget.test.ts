@@ -106,10 +106,10 @@ describe('a permit', () => {
   })
 })
 
-describe('an answer', () => {
-  const answerTo = (budget: Budget, announcement: RateHeaders, leftAt = BEGUN, rules = RULES) =>
-    afterAnswer(budget, { leftAt, at: NOW, announced: announcement }, rules)
+const answerTo = (budget: Budget, announcement: RateHeaders, leftAt = BEGUN, rules = RULES) =>
+  afterAnswer(budget, { leftAt, at: NOW, announced: announcement }, rules)
 
+describe('an answer', () => {
   it.each<[string, RateHeaders, number, Window | null]>([
     [
       'counts what was used as ours',
@@ -167,10 +167,10 @@ describe('an answer', () => {
   })
 })
 
-describe('a 429', () => {
-  const throttled = (announcement: Partial<RateHeaders>, budget: Budget) =>
-    afterThrottle(budget, { leftAt: BEGUN, at: NOW, announced: { ...NOTHING, ...announcement } }, RULES)
+const throttled = (announcement: Partial<RateHeaders>, budget: Budget) =>
+  afterThrottle(budget, { leftAt: BEGUN, at: NOW, announced: { ...NOTHING, ...announcement } }, RULES)
 
+describe('a 429', () => {
   it.each<[string, Partial<RateHeaders>, Budget, number]>([
     ['as long as it says', { retryAfterMs: 5000, resetMs: 9000 }, FRESH, 5000],
     ['until its reset', { resetMs: 10_000 }, FRESH, 10_000],

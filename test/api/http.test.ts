@@ -1,0 +1,311 @@
+import { getEventListeners } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { inspect } from 'node:util'
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { RequestError } from 'got'
+import { describe, expect, it } from 'vitest'
+import { createHttpGet, type HttpOptions } from '../../src/api/http.ts'
+import { errorOfRequest } from '../../src/api/response-errors.ts'
+import { JobError, RetryableError } from '../../src/errors.ts'
+import { createSetting } from './helpers/api.ts'
+import { pageText } from './helpers/job.ts'
+import { createSelfSigned, serve, serveRaw, serveTls } from './helpers/server.ts'
+
+// What a server does to a connection, over real sockets.
+
+const LIMIT = 1_000_000
+const OPTIONS: HttpOptions = { timeoutMs: 20_000, maxResponseBytes: LIMIT, userAgent: 'admin-mirror/0.0.0' }
+const HEADERS = { authorization: 'Bearer s3cr3t-token-of-somebody' }
+
+function ask(url: URL, timeoutMs = OPTIONS.timeoutMs, signal = new AbortController().signal) {
+  return createHttpGet({ ...OPTIONS, timeoutMs })(url, HEADERS, signal)
+}
+
+/** The error of a request; checks that it holds nothing of the headers. */
+async function errorOf(url: URL, timeoutMs?: number): Promise<unknown> {
+  const outcome: unknown = await ask(url, timeoutMs).catch((error: unknown) => error)
+  expect(inspect(outcome, { depth: 20, showHidden: true })).not.toContain('s3cr3t')
+  return outcome
+}
+
+type Answer = (response: ServerResponse) => unknown
+const serving = (answer: Answer) => () => serve((_request, response) => void answer(response))
+const serveBytes = (bytes: string | Uint8Array) => () => serveRaw((socket) => socket.end(bytes))
+const encoded = (encoding: string, body: Uint8Array) =>
+  serving((response) => response.setHeader('content-encoding', encoding).end(body))
+const secured = (url: URL) => new URL(url.href.replace(/^http:/, 'https:'))
+
+/** Half a response, and then its end as it comes. */
+const breakingOff = (length: number | null, end: (socket: Socket | null) => void) =>
+  serving((response) => {
+    if (length !== null) response.setHeader('content-length', length)
+    response.write('[1,2,', () => setImmediate(() => end(response.socket)))
+  })
+
+function endless(response: ServerResponse): void {
+  const more = () => {
+    if (!response.destroyed) response.write(Buffer.alloc(64_000), more)
+  }
+  more()
+}
+
+function every10Ms(socket: Socket | null, text: string): void {
+  const timer = setInterval(() => socket?.write(text), 10)
+  socket?.on('close', () => clearInterval(timer))
+}
+
+const HTTP = 'HTTP/1.1 200 OK\r\n'
+const whole = gzipSync(JSON.stringify(Array.from({ length: 5000 }, (_, index) => index * 7919)))
+const damaged = Buffer.concat([whole.subarray(0, 200), Buffer.alloc(200, 7), whole.subarray(400)])
+
+describe('a request without a whole answer', () => {
+  it.each<[string, () => Promise<URL>, RegExp]>([
+    [
+      'a reset before the headers',
+      () => serveRaw((socket) => socket.resetAndDestroy()),
+      /^NETWORK the network failed \(ECONNRESET\) at http:\/\/127/,
+    ],
+    ['a reset in mid-body', breakingOff(1000, (socket) => (socket as Socket).resetAndDestroy()), /^NETWORK/],
+    ['a body that is shorter than its length', breakingOff(1000, (socket) => socket?.end()), /^NETWORK/],
+    ['half of the chunks', breakingOff(null, (socket) => socket?.end()), /^NETWORK/],
+    ['headers that break off', serveBytes(`${HTTP}Content-Le`), /^NETWORK/],
+    [
+      'a handshake of TLS that breaks off',
+      async () => secured(await serveRaw((socket) => socket.destroy())),
+      /^NETWORK/,
+    ],
+    [
+      'an alert of TLS',
+      async () => secured(await serveBytes(Buffer.from([0x15, 3, 3, 0, 2, 2, 80]))()),
+      /EPROTO: tlsv1 alert internal error/,
+    ],
+    [
+      'half of a gzip',
+      encoded('gzip', whole.subarray(0, whole.length / 2)),
+      /^BAD_RESPONSE the compressed answer breaks off or is damaged \(Z_BUF_ERROR/,
+    ],
+    ['a damaged gzip', encoded('gzip', damaged), /^BAD_RESPONSE.*Z_DATA_ERROR/],
+    ['half of a brotli', encoded('br', brotliCompressSync(whole).subarray(0, -20)), /^BAD_RESPONSE/],
+    ['half of a zstd', encoded('zstd', zstdCompressSync(whole).subarray(0, -20)), /^BAD_RESPONSE/],
+  ])('is tried again: %s', async (_case, start, says) => {
+    const error = (await errorOf(await start())) as RetryableError
+
+    expect(error).toBeInstanceOf(RetryableError)
+    expect(`${error.code} ${error.message}`).toMatch(says)
+  })
+
+  it.each<[string, () => Promise<URL>, RegExp]>([
+    [
+      'no TLS there',
+      async () => secured(await serving((response) => response.end('[]'))()),
+      /^NETWORK the server speaks no TLS; look at http or https/,
+    ],
+    [
+      'a certificate that nobody vouches for',
+      () => serveTls(createSelfSigned(), (_request, response) => response.end('[]')),
+      /^NETWORK the server's certificate is refused;.*\(DEPTH_ZERO_SELF_SIGNED_CERT at https/,
+    ],
+    [
+      'SSH',
+      serveBytes('SSH-2.0-OpenSSH_9.2\r\n'),
+      /^BAD_RESPONSE the answer is not HTTP.*\(HPE_INVALID_CONSTANT at/,
+    ],
+    [
+      'two lengths',
+      serveBytes(`${HTTP}Content-Length: 2\r\nContent-Length: 3\r\n\r\n[]`),
+      /^BAD_RESPONSE.*breaks its rules/,
+    ],
+    [
+      'headers beyond 16 kB',
+      serveBytes(`${HTTP}X-More: ${'x'.repeat(20_000)}\r\n\r\n`),
+      /^BAD_RESPONSE.*HPE_HEADER_OVERFLOW/,
+    ],
+    [
+      'a body beyond the limit, with a length',
+      serving((response) => response.setHeader('content-length', LIMIT + 1).end(Buffer.alloc(LIMIT + 1))),
+      /^BAD_RESPONSE the answer is larger than api.maxResponseBytes \(1000000 bytes\)/,
+    ],
+    ['a body without an end', serving(endless), /^BAD_RESPONSE the answer is larger/],
+    [
+      'a body that unpacks to too much',
+      encoded('gzip', gzipSync(Buffer.alloc(LIMIT + 1))),
+      /^BAD_RESPONSE the answer is larger/,
+    ],
+  ])('is not tried again: %s', async (_case, start, says) => {
+    const error = (await errorOf(await start())) as JobError
+
+    expect(error).toBeInstanceOf(JobError)
+    expect(`${error.code} ${error.message}`).toMatch(says)
+  })
+
+  it.each<[string, () => Promise<URL>]>([
+    ['because nothing comes', serving(() => {})],
+    [
+      'because interim answers come for ever',
+      () => serveRaw((socket) => every10Ms(socket, 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n')),
+    ],
+    [
+      'because the body trickles',
+      serving((response) => response.write(' ', () => every10Ms(response.socket, '1\r\n \r\n'))),
+    ],
+  ])('is a time-out, which is tried again: %s', async (_case, start) => {
+    expect(await errorOf(await start(), 200)).toEqual(
+      new RetryableError('TIMEOUT', 'no whole answer within api.timeout (200 ms)'),
+    )
+  })
+
+  it.each<[string, 'RetryableError' | 'JobError', string]>([
+    [
+      'ECONNREFUSED',
+      'RetryableError',
+      'the network failed (ECONNREFUSED) at https://x.example, where nothing listens',
+    ],
+    [
+      'ENOTFOUND',
+      'RetryableError',
+      'the network failed (ENOTFOUND) at https://x.example, a name that is not known',
+    ],
+    ['EIO', 'RetryableError', 'the network failed (EIO) at https://x.example'],
+    ...[
+      'CERT_HAS_EXPIRED',
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+      'HOSTNAME_MISMATCH',
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      'INVALID_CA',
+      'CRL_HAS_EXPIRED',
+    ].map((code): [string, 'JobError', string] => [
+      code,
+      'JobError',
+      `the server's certificate is refused; look at it, at api.baseUrl, at this machine's clock, or name your own authority in NODE_EXTRA_CA_CERTS (${code} at https://x.example)`,
+    ]),
+  ])('of the code %s is a %s', (code, name, message) => {
+    // As got has it; its options, which hold the request's headers, are left out.
+    const failure = Object.assign(Object.create(RequestError.prototype), { code, message: 'failed' })
+
+    expect(errorOfRequest(failure, new URL('https://x.example/list'), 1000)).toMatchObject({
+      name,
+      code: 'NETWORK',
+      message,
+    })
+  })
+})
+
+describe('an answer', () => {
+  it.each([200, 204, 301, 401, 404, 429, 500])(
+    'is returned whatever its status, with its body if that is needed: %i',
+    async (status) => {
+      const url = await serving((response) =>
+        response.writeHead(status, { 'x-some': 'thing', location: '/else' }).end('[1]'),
+      )()
+
+      const { body, headers, ...rest } = await ask(url)
+
+      expect({ ...rest, some: headers['x-some'] }).toEqual({ status, some: 'thing' })
+      expect(Buffer.from(body).toString()).toBe([204, 301, 429].includes(status) ? '' : '[1]')
+    },
+  )
+
+  it.each<[string, Answer]>([
+    ['never ends', (response) => response.write('{"mess')],
+    ['breaks off', (response) => response.write('{"mess', () => response.destroy())],
+    ['is endless', endless],
+  ])('with 401 keeps its status and headers though its body %s', async (_case, answer) => {
+    const url = await serving((response) => answer(response.writeHead(401, { 'retry-after': '7' })))()
+
+    expect(await ask(url)).toMatchObject({
+      status: 401,
+      headers: { 'retry-after': '7' },
+      body: { length: 0 },
+    })
+  })
+
+  it.each<[string, (bytes: Buffer) => Uint8Array]>([
+    ['identity', (bytes) => bytes],
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+  ])('is returned decompressed, up to the limit: %s', async (encoding, compress) => {
+    const { body } = await ask(await encoded(encoding, compress(Buffer.alloc(LIMIT, 0xff)))())
+
+    expect([body.length, body[0]]).toEqual([LIMIT, 0xff])
+  })
+
+  it('takes no memory for what a small answer unpacks to', async () => {
+    const megabyte = gzipSync(Buffer.alloc(1_000_000))
+    const url = await encoded('gzip', Buffer.concat(Array.from({ length: 400 }, () => megabyte)))()
+    const before = process.resourceUsage().maxRSS
+
+    expect(await errorOf(url)).toBeInstanceOf(JobError)
+    expect(process.resourceUsage().maxRSS - before).toBeLessThan(100_000)
+  })
+})
+
+describe('an abort', () => {
+  it.each<[string, Answer]>([
+    ['before the headers', () => {}],
+    ['in mid-body', (response) => response.write('[1,')],
+  ])('ends a request at once, with its own reason: %s', async (_case, answer) => {
+    const stop = new AbortController()
+    const closed = Promise.withResolvers<void>()
+    const url = await serving((response) => {
+      response.socket?.on('close', () => closed.resolve())
+      answer(response)
+      setImmediate(() => stop.abort(new Error('stopped')))
+    })()
+
+    await expect(ask(url, 20_000, stop.signal)).rejects.toThrow(new Error('stopped'))
+    await closed.promise
+  })
+
+  it('before the request sends nothing, and is listened for only while it runs', async () => {
+    const url = await serving((response) => response.end('[]'))()
+    const { signal } = new AbortController()
+    await ask(url, 20_000, signal)
+
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+    await expect(
+      ask(new URL('http://127.0.0.1:1'), 20_000, AbortSignal.abort(new Error('stopped'))),
+    ).rejects.toThrow('stopped')
+  })
+})
+
+const behind = (socket: Socket, answer: string) =>
+  socket.write(answer, () => setImmediate(() => socket.write(answer)))
+
+describe('a connection', () => {
+  it('is kept for the next request', async () => {
+    const sockets = new Set<Socket | null>()
+    const url = await serving((response) => {
+      sockets.add(response.socket)
+      response.end('[]')
+    })()
+    const get = createHttpGet(OPTIONS)
+    for (let request = 0; request < 4; request++) await get(url, {}, new AbortController().signal)
+
+    expect(sockets.size).toBe(1)
+  })
+
+  it.each<[string, (socket: Socket, answer: string) => void, number]>([
+    ['together with it', (socket, answer) => socket.write(answer + answer), 0],
+    ['right behind it', behind, 0],
+    ['while the connection is idle', behind, 50],
+  ])('on which an answer comes twice is not used again: %s', async (_when, write, idleMs) => {
+    let asked = 0
+    const url = await serveRaw((socket) => {
+      const answer = () => {
+        const body = pageText(++asked, 3)
+        write(socket, `${HTTP}Content-Length: ${body.length}\r\n\r\n${body}`)
+      }
+      socket.on('data', answer)
+      answer()
+    })
+    const { fetchPage } = createSetting({ options: { baseUrl: url.origin } })
+
+    for (const page of [1, 2, 3]) {
+      expect(await fetchPage(page)).toMatchObject({ number: page, items: [{ text: `{"id":${page}}` }] })
+      if (idleMs > 0) await new Promise((resolve) => setTimeout(resolve, idleMs))
+    }
+    expect(asked).toBe(3)
+  })
+})
