@@ -122,19 +122,13 @@ function createCredentials(config: Config, tokens: Tokens, now: () => number) {
   const told = new Map<string, string>()
   const holds = new Map<string, TokenHold>()
 
-  function holdOf(fingerprint: string): TokenHold {
-    const holders = () => organizations.filter(({ id }) => fingerprints.get(id) === fingerprint)
+  function holdOf(fingerprint: string, resume: string): TokenHold {
     const hold = (reason: string) => {
-      const ids = holders().map(({ id }) => id)
+      const holders = organizations.filter(({ id }) => fingerprints.get(id) === fingerprint)
+      const ids = holders.map(({ id }) => id)
       return tokens.hold(ids, fingerprint, reason, new Date(now()).toISOString())
     }
-    const kept = { ...tokens.holdOf(fingerprint), hold }
-    return createTokenHold(kept, () => resumeCommand(holders().map(({ name }) => name)))
-  }
-
-  function resumeCommand(names: readonly string[]): string {
-    const some = names.length === organizations.length ? [] : names
-    return ['admin-mirror resume', ...some.map((name) => `--org ${shellWord(name)}`)].join(' ')
+    return createTokenHold({ ...tokens.holdOf(fingerprint), hold }, () => resume)
   }
 
   return {
@@ -146,9 +140,11 @@ function createCredentials(config: Config, tokens: Tokens, now: () => number) {
       fingerprints.set(id, fingerprint)
       if (told.get(id) !== fingerprint) await tokens.useToken(id, fingerprint)
       told.set(id, fingerprint)
+      // One of its organizations stands for all.
+      const resume = `admin-mirror resume --org ${shellWord(name)}`
       const reason = await tokens.heldReason(fingerprint)
-      if (reason !== null) throw new TokenRefusedError(`${reason}. ${onHold(resumeCommand([name]))}`)
-      const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
+      if (reason !== null) throw new TokenRefusedError(`${reason}. ${onHold(resume)}`)
+      const hold = holds.get(fingerprint) ?? holdOf(fingerprint, resume)
       holds.set(fingerprint, hold)
       return { token, budgetKey: budgetKey(config, id, fingerprint), hold }
     },

@@ -212,3 +212,7 @@ export function mustRun(program: string, ...options: string[]): void {
 }
 
 export const IS_ROOT = process.getuid?.() === 0
+
+/** A namespace of processes of its own, as each container on a machine has one. */
+export const CONTAINER = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
+export const HAS_CONTAINERS = runs('unshare', ...CONTAINER.slice(1), 'true')

