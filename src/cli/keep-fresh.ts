@@ -28,27 +28,21 @@ const SHORTEST_PAUSE_MS = 1000
 const AGAIN_AFTER_MS = 60_000
 
 /** Refreshes lists until the signal: of each budget one after another, what is worth most. A list that is being walked refreshes itself. */
-export async function keepFresh({
-  jobs,
-  read,
-  plan,
-  scheduler,
-  ...options
-}: KeepFreshOptions): Promise<void> {
-  const { signal } = options
+export async function keepFresh(options: KeepFreshOptions): Promise<void> {
+  const { jobs, read, plan, scheduler, signal } = options
   const { now, sleep } = options.runtime
   const byKey = new Map(jobs.map((job) => [keyOf(job.selected), job]))
   const failedAt = new Map<PlannedJob, number>()
-  const everyOf = ({ selected: { organization } }: PlannedJob) =>
-    organization.refresh === false ? LOOK_EVERY_MS : organization.refresh.every
-  const pause = Math.max(SHORTEST_PAUSE_MS, Math.min(LOOK_EVERY_MS, ...jobs.map(everyOf)))
+  const everies = jobs.flatMap(({ selected: { organization } }) => organization.refresh || [])
+  const pause = Math.min(LOOK_EVERY_MS, ...everies.map(({ every }) => Math.max(SHORTEST_PAUSE_MS, every)))
 
   /** Whether a list is read already, belongs to no schedule of this process, or could not be begun a moment ago. */
   function isTaken(selected: SelectedJob): boolean {
     const job = byKey.get(keyOf(selected))
-    const failed = (job && failedAt.get(job)) ?? Number.NEGATIVE_INFINITY
+    if (!job || scheduler.isRunning(job.scheduled)) return true
+    const since = now() - (failedAt.get(job) ?? Number.NEGATIVE_INFINITY)
     // A time in the future was noted before the clock was set back.
-    return !job || scheduler.isRunning(job.scheduled) || (failed <= now() && now() - failed < AGAIN_AFTER_MS)
+    return since >= 0 && since < AGAIN_AFTER_MS
   }
 
   /** Reads what is worth most of a budget, if anything is due. Returns whether it did. */
@@ -60,24 +54,20 @@ export async function keepFresh({
     const selected = isOurs && !signal.aborted ? plan.next(budget, isTaken) : null
     const job = selected && byKey.get(keyOf(selected))
     if (!job) return false
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
     scheduler.runBetween(job.scheduled, async () => {
-      try {
-        const { hasFailed } = await read(job.selected)
-        if (hasFailed) failedAt.set(job, now())
-      } finally {
-        resolve()
-      }
+      const { hasFailed } = await read(job.selected)
+      if (hasFailed) failedAt.set(job, now())
+      ended.resolve()
     })
     // It runs by now for another reason.
-    if (!scheduler.isRunning(job.scheduled)) resolve()
-    await promise
+    if (!scheduler.isRunning(job.scheduled)) ended.resolve()
+    await ended.promise
     return true
   }
 
-  await Promise.all(
-    plan.budgets.map(async (budget) => {
-      while (!signal.aborted) if (!(await readNext(budget))) await sleep(pause, signal).catch(() => {})
-    }),
-  )
+  const keep = async (budget: string) => {
+    while (!signal.aborted) if (!(await readNext(budget))) await sleep(pause, signal).catch(() => {})
+  }
+  await Promise.all(plan.budgets.map(keep))
 }

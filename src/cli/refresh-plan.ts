@@ -2,7 +2,7 @@ import type { Config, OrganizationConfig } from '../config/config.ts'
 import { periodOf } from '../schedule/cron.ts'
 import { createShareUse, type RefreshPolicy, type ShareUse } from '../sync/refresh/share.ts'
 import { type RefreshState, scopeText, stateOf } from '../sync/refresh/state.ts'
-import { nextReading, type SharingList, shareRules } from '../sync/refresh/worth.ts'
+import { nextReading } from '../sync/refresh/worth.ts'
 import type { Store } from '../sync/store.ts'
 import type { PageSource } from '../sync/types.ts'
 import { jobKey } from '../text.ts'
@@ -18,75 +18,89 @@ export interface RefreshPlanOptions {
   now: () => number
 }
 
+/** A list that is refreshed. `state`: null until it was read whole. */
+interface List extends Pick<RefreshPolicy, 'every' | 'walkEvery'> {
+  selected: SelectedJob
+  budget: string
+  percent: number
+  state: RefreshState | null
+}
+
 /** The lists of many budgets are read again only after so long for each list: else reading them would take a growing part of the time. */
 const READ_EVERY_MS_A_LIST = 2
 
 /** What the lists of a configuration share for refreshes, and which of them is read next. */
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions) {
-  const budgets = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
-  const budgetKey = ({ id }: OrganizationConfig) => budgets.get(id) ?? id
-  const lists = config.organizations
-    .filter(({ refresh }) => refresh !== false)
-    .flatMap((organization) =>
-      organization.collections.map(
-        (collection): SelectedJob => ({ organization, job: { organization, collection } }),
-      ),
-    )
-  const sharing = Map.groupBy(lists, ({ organization }) => budgetKey(organization))
-  const shares = new Map([...sharing].map(([key, [one]]) => [key, shareOf(key, one)]))
+  const budgetKeys = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
+  const schedules = new Set(config.organizations.map(({ schedule }) => schedule))
+  const periods = new Map([...schedules].map((one) => [one, periodOf(one, config.timezone, now())]))
+  const lists = new Map(config.organizations.flatMap(listsOf).map((list) => [keyOf(list.selected), list]))
+  const budgets = Map.groupBy(lists.values(), ({ budget }) => budget)
+  // Of several percentages that organizations configure for one budget, the first counts.
+  const shares = new Map([...budgets].map(([key, [first]]) => [key, shareOf(key, first?.percent ?? 0)]))
+  /** By budget, who knows its limit. */
   const sources = new Map<string, PageSource>()
-  const periods = new Map<string, number>()
-  let states = new Map<string, RefreshState>()
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<void> = Promise.resolve()
 
-  /** Of several percentages that organizations configure for one budget, the first counts. */
-  function shareOf(key: string, one: SelectedJob | undefined): ShareUse {
-    const { refresh = false } = one?.organization ?? {}
+  function budgetKey({ id }: OrganizationConfig): string {
+    return budgetKeys.get(id) ?? id
+  }
+
+  function listsOf(organization: OrganizationConfig): List[] {
+    const { refresh, schedule, collections } = organization
+    if (refresh === false) return []
+    const { every, share: percent } = refresh
+    const walkEvery = periods.get(schedule) ?? Number.POSITIVE_INFINITY
+    const pace = { every, walkEvery, percent, budget: budgetKey(organization) }
+    return collections.map((collection) => ({
+      ...pace,
+      selected: { organization, job: { organization, collection } },
+      state: null,
+    }))
+  }
+
+  function shareOf(key: string, percent: number): ShareUse {
     const limit = () => sources.get(key)?.limit() ?? config.rateLimit.requestsPerMinute
-    return createShareUse(store, key, () => shareRules(limit(), refresh === false ? 0 : refresh.share), now)
+    return createShareUse(store, key, { limit, percent }, now)
+  }
+
+  function knownOf(budget: string) {
+    return (budgets.get(budget) ?? []).flatMap((list) =>
+      list.state ? [{ ...list, ...list.state, list }] : [],
+    )
   }
 
   async function read(): Promise<void> {
     const kept = await store.refreshes()
-    states = new Map(kept.map((job) => [jobKey(job.organizationId, job.collection), job.state]))
+    const states = new Map(kept.map((one) => [jobKey(one.organizationId, one.collection), one.state]))
+    for (const [key, list] of lists)
+      list.state = stateOf(states.get(key), scopeText(list.selected.job), now())
     const stored = new Map((await store.shares([...shares.keys()])).map((share) => [share.budgetKey, share]))
     for (const [key, share] of shares) share.note(stored.get(key) ?? null)
   }
 
-  function paceOf({ refresh, schedule }: OrganizationConfig) {
-    const walkEvery = periods.get(schedule) ?? periodOf(schedule, config.timezone, now())
-    periods.set(schedule, walkEvery)
-    return { every: refresh === false ? Number.POSITIVE_INFINITY : refresh.every, walkEvery }
-  }
-
-  /** The lists of a budget that were read whole before. */
-  function knownOf(budget: string): (SharingList & { selected: SelectedJob })[] {
-    return (sharing.get(budget) ?? []).flatMap((selected) => {
-      const state = stateOf(states.get(keyOf(selected)) ?? null, scopeText(selected.job))
-      return state ? [{ ...state, ...paceOf(selected.organization), selected }] : []
-    })
-  }
-
   return {
-    budgets: [...sharing.keys()],
+    budgets: [...budgets.keys()],
     /** Null for a list that is only walked whole. */
     policyOf(selected: SelectedJob): RefreshPolicy | null {
-      const { organization } = selected
-      const budget = budgetKey(organization)
-      const share = shares.get(budget)
-      if (organization.refresh === false || !share) return null
-      const key = keyOf(selected)
+      const list = lists.get(keyOf(selected))
+      const share = list && shares.get(list.budget)
+      if (!share) return null
+      const { every, walkEvery, budget } = list
       return {
-        ...paceOf(organization),
+        every,
+        walkEvery,
         share,
-        others: () => knownOf(budget).filter((other) => keyOf(other.selected) !== key),
-        note: (state) => void states.set(key, state),
+        others: () => knownOf(budget).filter((other) => other.list !== list),
+        note(state) {
+          list.state = state
+        },
       }
     },
     /** Reads the states of all lists and the shares of their budgets again, unless that was done just now. */
     update(): Promise<void> {
-      if (Math.abs(now() - readAt) < lists.length * READ_EVERY_MS_A_LIST) return reading
+      if (Math.abs(now() - readAt) < lists.size * READ_EVERY_MS_A_LIST) return reading
       readAt = now()
       reading = read().catch((error: unknown) => {
         readAt = Number.NEGATIVE_INFINITY
@@ -97,8 +111,8 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     /** The list of a budget that is read next, if its share has room. `isTaken`: it cannot be read now. */
     next(budget: string, isTaken: (selected: SelectedJob) => boolean): SelectedJob | null {
       const share = shares.get(budget)
-      const known = knownOf(budget).map((list) => ({ ...list, isTaken: isTaken(list.selected) }))
-      return (share && nextReading(known, share.known(), share.rules(), now())?.list.selected) ?? null
+      const known = knownOf(budget).map((one) => ({ ...one, isTaken: isTaken(one.selected) }))
+      return (share && nextReading(known, share.level(), share.perMinute(), now()))?.list.selected ?? null
     },
     /** Notes the source of an organization's pages, which knows the rate limit. */
     watch(organization: OrganizationConfig, source: PageSource) {

@@ -4,7 +4,7 @@ import { READING_VERSION, type Reading, WalkReading } from './coverage/read-list
 import { createPageTimes, type PageTimes, PageWriter } from './page-writer.ts'
 import { type RefreshEvent, Refresher } from './refresh/refresher.ts'
 import type { RefreshPolicy } from './refresh/share.ts'
-import { afterFullWalk, type SavedRefresh, savedRefresh, scopeText } from './refresh/state.ts'
+import { afterFullWalk, type RefreshState, scopeText, stateOf } from './refresh/state.ts'
 import { isWalkedWhole } from './refresh/worth.ts'
 import { decideRemovals, heldError, type RemovalRules, whyUntrusted } from './removals.ts'
 import { chooseWalk, filtersText, replay } from './resume.ts'
@@ -83,9 +83,10 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   }
   try {
     await withLease(options, (lease, source, heard) => {
-      const times = createPageTimes(lease, options.now)
+      const state = stateOf(lease.refresh, scopeText(job), options.now())
+      const times = createPageTimes(lease, options.now, state?.settledAt)
       const tools = { ...options, observe: heard, lease, times, source }
-      const refresher = new Refresher({ ...tools, policy: options.refresh })
+      const refresher = new Refresher({ ...tools, policy: options.refresh }, state)
       return refreshOrWalk({ ...tools, refresher, result })
     })
   } catch (error) {
@@ -120,7 +121,7 @@ async function refreshOrWalk(own: OwnJob): Promise<void> {
   result.trigger = 'refresh'
   // None is due: another process has done it since the caller looked, or has used up the share.
   if (!reading) return
-  const { runId, run, error } = await refresher.refresh(reading, { isAsked })
+  const { runId, run, error } = await refresher.refresh(reading, isAsked)
   Object.assign(result, { runId, run, error })
   if (!error) await prune(own)
 }
@@ -226,7 +227,7 @@ function nextRefresh(
   { job, times, refresher }: OwnJob,
   { walk, reading, writer }: BegunWalk,
   { coverage, lastPage, totals }: Reading,
-): SavedRefresh {
+): RefreshState {
   const complete = {
     scope: scopeText(job),
     startedAt: walk.startedAt,
@@ -234,12 +235,10 @@ function nextRefresh(
     addedBehindAt: reading.grewAt,
     lastPage,
     totals,
-    isSteady: coverage === 'steady',
-    isDrifted: coverage === 'drifted',
-    written: writer.written,
+    coverage,
     rowsAdded: { first: walk.rowsAddedBefore, last: writer.rowsAdded },
   }
-  return savedRefresh(afterFullWalk(refresher.state, complete, job.collection.newest), job.collection)
+  return afterFullWalk(refresher.state, complete, job.collection.newest)
 }
 
 const DAY_MS = 86_400_000

@@ -19,8 +19,6 @@ export class PageWriter {
   newRejects: number
   /** As of `Lease`, with the last page written. */
   rowsAdded: number
-  /** By this run. */
-  readonly written = { added: 0, changed: 0 }
   #options: PageWriterOptions
 
   constructor(options: PageWriterOptions) {
@@ -38,8 +36,6 @@ export class PageWriter {
     const result = pageResult(changes, notices)
     this.newRejects += newRejects
     this.rowsAdded = rowsAdded
-    this.written.added += result.added
-    this.written.changed += result.changed
     return result
   }
 }
@@ -91,13 +87,10 @@ export function pageResult({ page, upserts, rejects }: PageChanges, notices: rea
 export type PageTimes = ReturnType<typeof createPageTimes>
 
 /** The times that the pages of a job are written with, in epoch milliseconds. They never go back, whatever the clock does. */
-export function createPageTimes(
-  { lastPageAt, refresh }: Pick<Lease, 'lastPageAt' | 'refresh'>,
-  now: () => number,
-) {
+export function createPageTimes({ lastPageAt }: Pick<Lease, 'lastPageAt'>, now: () => number, settledAt = 0) {
   let last = lastPageAt
   // What is written after a finished refresh is new to the next one, so no page may carry an earlier time.
-  let least = Math.max(lastPageAt, (refresh?.settledAt ?? 0) + 1)
+  let least = Math.max(lastPageAt, settledAt + 1)
   return {
     /** For a page of a walk. */
     ofWalk(): number {

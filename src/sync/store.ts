@@ -2,8 +2,7 @@ import type { JobError } from '../errors.ts'
 import type { JsonObject } from '../json/value.ts'
 import type { Answer, WalkRules, Why } from './coverage/read-pass.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
-import type { JobRefresh, RefreshState, SavedRefresh } from './refresh/state.ts'
-import type { Share } from './refresh/worth.ts'
+import type { RefreshState } from './refresh/state.ts'
 import type { Coverage, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 
 /**
@@ -33,11 +32,11 @@ export interface Store {
   /** Ends a walk, and removes or holds back its missing rows as the caller decided. Returns the job's rows that are held back. */
   closeWalk(lease: Lease, end: WalkClosing): Promise<{ heldBack: HeldRemovals | null }>
   /** Opens the run's line for a refresh, and saves that it began. `within`: the run of the walk that it interrupts. */
-  beginRefresh(lease: Lease, saved: SavedRefresh, within: Run | null): Promise<number>
+  beginRefresh(lease: Lease, state: RefreshState, within: Run | null): Promise<number>
   /** Saves what the next refresh starts from. */
-  saveRefresh(lease: Lease, saved: SavedRefresh): Promise<void>
+  saveRefresh(lease: Lease, state: RefreshState): Promise<void>
   /** What is saved of the refreshes of all jobs of the store. */
-  refreshes(): Promise<JobRefresh[]>
+  refreshes(): Promise<SavedRefresh[]>
   /** What refreshes of these budgets pay; no entry for a budget that no refresh has used yet. */
   shares(budgetKeys: readonly string[]): Promise<StoredShare[]>
   /** Writes a share if the stored version is one less (0: there is none). False: another process was faster. */
@@ -62,8 +61,8 @@ export interface Lease {
   refusal: JobError | null
   /** Of the job's last complete full walk; null: there is none, or it had nothing to count by. */
   lastCoverage: Coverage | null
-  /** What the last refresh saved, or the first complete full walk; null before that. */
-  refresh: RefreshState | null
+  /** As the last refresh or complete full walk saved it: what `stateOf` reads. */
+  refresh: unknown
   /** Rows that the job has ever added. */
   rowsAdded: number
   /** The time of the last page that a walk of the job wrote; 0: none did. */
@@ -87,9 +86,20 @@ export type Acquired =
   | { lease: Lease; heldBy?: never; work?: never }
   | { lease?: never; heldBy: string; work: OwnerWork | null }
 
+/** What is saved of the refreshes of a job; `stateOf` reads `state`. */
+export interface SavedRefresh {
+  organizationId: string
+  collection: string
+  state: unknown
+}
+
 /** What refreshes of all lists with one budget pay. `version` grows by 1 with each change. */
-export interface StoredShare extends Share {
+export interface StoredShare {
   budgetKey: string
+  /** The time of `level`, epoch milliseconds. */
+  at: number
+  /** Requests that they have sent and the share has not carried yet. */
+  level: number
   version: number
 }
 
@@ -234,7 +244,7 @@ export interface WalkClosing {
   outcome: WalkOutcome | null
   removals: Removals
   /** What a complete full walk leaves to the next refresh; null: nothing changes. */
-  refresh: SavedRefresh | null
+  refresh: RefreshState | null
 }
 
 /** What a run has sent and waited, as `countTraffic` counts it. */

@@ -1,5 +1,4 @@
 import { createShareUse, type RefreshPolicy, type ShareUse } from '../../src/sync/refresh/share.ts'
-import { shareRules } from '../../src/sync/refresh/worth.ts'
 import type { StoredShare } from '../../src/sync/store.ts'
 
 /** A share that one test alone uses, kept in memory. */
@@ -16,7 +15,7 @@ export function shareOf(now: () => number, { limit = 6000, percent = 100 } = {})
       },
     },
     'token',
-    () => shareRules(limit, percent),
+    { limit: () => limit, percent },
     now,
   )
 }

@@ -2,8 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { identifyItems } from '../../src/sync/items.ts'
 import { compareWithStore, createPageTimes } from '../../src/sync/page-writer.ts'
 import { createShareUse } from '../../src/sync/refresh/share.ts'
-import { afterFullWalk, type RefreshState, savedRefresh, scopeText } from '../../src/sync/refresh/state.ts'
-import { shareRules } from '../../src/sync/refresh/worth.ts'
+import { afterFullWalk, type RefreshState, scopeText } from '../../src/sync/refresh/state.ts'
 import { noTraffic } from '../../src/sync/run.ts'
 import type { Lease, Run, Store, Walk } from '../../src/sync/store.ts'
 import type { WalkPlan } from '../../src/sync/types.ts'
@@ -14,17 +13,20 @@ import { begin, type OpenedStore, type OpenRun, PLAN } from './contract.ts'
 const JOB = jobOf()
 
 /** As the first complete full walk leaves it. */
-const STATE: RefreshState = afterFullWalk(null, {
-  scope: scopeText(JOB),
-  startedAt: Date.UTC(2026, 10, 1),
-  endedAt: Date.UTC(2026, 10, 1, 1),
-  lastPage: 40,
-  totals: { first: 1000, last: 1000 },
-  isSteady: true,
-  rowsAdded: { first: 0, last: 1000 },
-})
-
-const SAVED = savedRefresh(STATE, { newest: 'first' })
+const STATE: RefreshState = afterFullWalk(
+  null,
+  {
+    scope: scopeText(JOB),
+    startedAt: Date.UTC(2026, 10, 1),
+    endedAt: Date.UTC(2026, 10, 1, 1),
+    lastPage: 40,
+    totals: { first: 1000, last: 1000 },
+    coverage: 'steady',
+    addedBehindAt: null,
+    rowsAdded: { first: 0, last: 1000 },
+  },
+  'first',
+)
 
 /** A store may refuse leases that were taken before this one. */
 async function leaseOf(store: Store): Promise<Lease> {
@@ -47,7 +49,7 @@ async function openWalk(
 
 async function openRefresh(store: Store, within: Run | null) {
   const lease = await leaseOf(store)
-  return { lease, run: { id: await store.beginRefresh(lease, SAVED, within), traffic: noTraffic() } }
+  return { lease, run: { id: await store.beginRefresh(lease, STATE, within), traffic: noTraffic() } }
 }
 
 type OpenRefresh = Awaited<ReturnType<typeof openRefresh>>
@@ -187,7 +189,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       const { lease, walk, run, missing } = await openWalk(store, ['{"id":1}'])
       expect((await missing(true)).removable).toBe(1)
       const outcome = { coverage: 'steady' as const, untrusted: null }
-      await store.closeWalk(lease, { walk, run, outcome, removals: { hold: 'brake' }, refresh: SAVED })
+      await store.closeWalk(lease, { walk, run, outcome, removals: { hold: 'brake' }, refresh: STATE })
 
       await refreshed(store, null, '{"id":2}')
       const next = await openWalk(store, ['{"id":1}'])
@@ -210,11 +212,11 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       const { lease, walk, run } = await openWalk(store, ['{"id":1}'])
       const outcome = { coverage: 'steady' as const, untrusted: null }
 
-      await store.closeWalk(lease, { walk, run, outcome, removals: 'none', refresh: SAVED })
+      await store.closeWalk(lease, { walk, run, outcome, removals: 'none', refresh: STATE })
       expect((await leaseOf(store)).refresh).toEqual(STATE)
 
       const later = { ...STATE, settledAt: STATE.settledAt + 1, freshAsOf: STATE.freshAsOf + 1 }
-      await store.saveRefresh(await leaseOf(store), savedRefresh(later, { newest: 'auto' }))
+      await store.saveRefresh(await leaseOf(store), later)
       expect((await leaseOf(store)).refresh).toEqual(later)
       expect(await store.refreshes()).toEqual([
         { organizationId: JOB.organization.id, collection: 'orders', state: later },
@@ -241,14 +243,8 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
     })
 
     it('charge each request once, though many do at once', async () => {
-      const rules = shareRules(60, 10)
       const uses = Array.from({ length: 8 }, () =>
-        createShareUse(
-          store,
-          'token',
-          () => rules,
-          () => 0,
-        ),
+        createShareUse(store, 'token', { limit: () => 60, percent: 10 }, () => 0),
       )
 
       await Promise.all(uses.map((use) => use.take(() => ({ cost: 3 }))))

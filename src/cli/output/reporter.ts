@@ -260,7 +260,7 @@ function logRun(log: Logger, result: JobResult, ms: number): void {
     log.warn({ event: 'walk_untrusted', walk_id: walk?.id }, `this walk removed nothing: ${untrusted}`)
 }
 
-function logRefresh(log: Logger, { runId, tookMs, run, saved, isAsked, error }: RefreshResult): void {
+function logRefresh(log: Logger, { runId, tookMs, run, state, isAsked, error }: RefreshResult): void {
   const isNews = isAsked || run.rowsAdded + run.rowsChanged > 0
   // Hundreds of refreshes a day find nothing.
   log[error ? levelOf(error) : isNews ? 'info' : 'debug'](
@@ -269,8 +269,8 @@ function logRefresh(log: Logger, { runId, tookMs, run, saved, isAsked, error }: 
       run_id: runId,
       duration_ms: tookMs,
       ...runNumbers(run),
-      fresh_as_of: new Date(saved.freshAsOf).toISOString(),
-      newest: saved.newest,
+      fresh_as_of: new Date(state.freshAsOf).toISOString(),
+      newest: state.newest,
       ...failure(error),
     },
     `refresh ${endText(error, run)}`,

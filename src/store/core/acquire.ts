@@ -1,4 +1,3 @@
-import type { RefreshState } from '../../sync/refresh/state.ts'
 import type { Acquired, Lease, Store } from '../../sync/store.ts'
 import type { Coverage, Job, Trigger } from '../../sync/types.ts'
 import { joinLast, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
@@ -57,7 +56,7 @@ function* leaseOf(dialect: Dialect, job: Job): Rule<Omit<Lease, 'epoch'>> {
     job,
     refusal,
     lastCoverage: row.coverage,
-    refresh: row.refresh === null ? null : (JSON.parse(row.refresh) as RefreshState),
+    refresh: row.refresh === null ? null : JSON.parse(row.refresh),
     rowsAdded: row.rowsAdded,
     // Refreshes tell pages apart by their times.
     lastPageAt: Math.max(msOf(row.lastPageAt ?? 0), msOf(row.refreshedAt ?? 0) + 1),

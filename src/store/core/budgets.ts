@@ -65,26 +65,25 @@ function writeBudget(
   version: number,
   { closedUntil, known, waitingFor, waitingUntil }: StoredBudget,
 ): Rule<BudgetNews | null> {
-  const write =
-    version === UNWRITTEN
-      ? `
-        INSERT INTO sync_gates (scope, closed_until, known, waiting_for, waiting_until)
-        VALUES (:scope::text, :closedUntil, :known, :waitingFor, :waitingUntil)
-        ON CONFLICT (scope) DO NOTHING
-      `
-      : `
-        UPDATE sync_gates
-        SET closed_until = :closedUntil, known = :known, waiting_for = :waitingFor, waiting_until = :waitingUntil, version = version + 1
-        WHERE scope = :scope::text AND version = :version
-      `
-  return one(`${write} RETURNING ${news(dialect)}`, {
-    scope,
-    version,
-    closedUntil: timeOf(closedUntil),
-    known,
-    waitingFor,
-    waitingUntil: waitingUntil === 0 ? null : timeOf(waitingUntil),
-  })
+  return one(
+    `
+      INSERT INTO sync_gates AS gate (scope, closed_until, known, waiting_for, waiting_until, version)
+      VALUES (:scope::text, :closedUntil, :known, :waitingFor, :waitingUntil, :version + 1)
+      ON CONFLICT (scope) DO UPDATE SET
+        closed_until = excluded.closed_until, known = excluded.known, waiting_for = excluded.waiting_for,
+        waiting_until = excluded.waiting_until, version = excluded.version
+      WHERE gate.version = :version
+      RETURNING ${news(dialect)}
+    `,
+    {
+      scope,
+      version,
+      closedUntil: timeOf(closedUntil),
+      known,
+      waitingFor,
+      waitingUntil: waitingUntil === 0 ? null : timeOf(waitingUntil),
+    },
+  )
 }
 
 /** What the refreshes of all lists with one of these budgets have used. The column `scope` is the budget's key. */
@@ -102,24 +101,17 @@ export function* readShares(dialect: Dialect, budgetKeys: readonly string[]): Ru
 
 /** Writes a share whose version is the one that follows the stored one. False if another process was faster. */
 export function* writeShare({ at, ...share }: StoredShare): Rule<boolean> {
-  const values = { ...share, at: timeOf(at) }
-  const written =
+  const write =
     share.version === 1
-      ? yield* run(
-          `
-            INSERT INTO sync_shares (scope, at, level, version)
-            VALUES (:budgetKey, :at, :level, :version)
-            ON CONFLICT (scope) DO NOTHING
-          `,
-          values,
-        )
-      : yield* run(
-          `
-            UPDATE sync_shares
-            SET at = :at, level = :level, version = :version
-            WHERE scope = :budgetKey AND version = :version - 1
-          `,
-          values,
-        )
-  return written > 0
+      ? `
+        INSERT INTO sync_shares (scope, at, level, version)
+        VALUES (:budgetKey, :at, :level, :version)
+        ON CONFLICT (scope) DO NOTHING
+      `
+      : `
+        UPDATE sync_shares
+        SET at = :at, level = :level, version = :version
+        WHERE scope = :budgetKey AND version = :version - 1
+      `
+  return (yield* run(write, { ...share, at: timeOf(at) })) > 0
 }

@@ -1,7 +1,7 @@
 import { JobError } from '../../errors.ts'
 import { sortedJson } from '../../json/value.ts'
-import type { JobRefresh, RefreshState, SavedRefresh } from '../../sync/refresh/state.ts'
-import type { HeldRemovals, Lease, PageRetry } from '../../sync/store.ts'
+import type { RefreshState } from '../../sync/refresh/state.ts'
+import type { HeldRemovals, Lease, PageRetry, SavedRefresh } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
 import { assertKnownVersion } from '../schema.ts'
@@ -144,18 +144,23 @@ export function noteRetry(job: Job, retry: PageRetry | null): Rule<number> {
 }
 
 /** Saves what the next refresh starts from. */
-export function saveRefresh(job: Job, { state, freshAsOf, newest }: SavedRefresh): Rule<number> {
+export function saveRefresh(job: Job, state: RefreshState): Rule<number> {
   return run(
     `UPDATE sync_jobs SET refresh = :refresh, fresh_as_of = :freshAsOf, newest = :newest WHERE ${OF_JOB}`,
-    { ...namesOf(job), refresh: JSON.stringify(state), freshAsOf: timeOf(freshAsOf), newest },
+    {
+      ...namesOf(job),
+      refresh: JSON.stringify(state),
+      freshAsOf: timeOf(state.freshAsOf),
+      newest: state.newest,
+    },
   )
 }
 
-export function* allRefreshes(): Rule<JobRefresh[]> {
+export function* allRefreshes(): Rule<SavedRefresh[]> {
   const rows = yield* all<{ organizationId: string; collection: string; refresh: string }>(`
     SELECT organization_id AS "organizationId", collection, refresh
     FROM sync_jobs
     WHERE configured = 1 AND refresh IS NOT NULL
   `)
-  return rows.map(({ refresh, ...job }) => ({ ...job, state: JSON.parse(refresh) as RefreshState }))
+  return rows.map(({ refresh, ...job }) => ({ ...job, state: JSON.parse(refresh) }))
 }

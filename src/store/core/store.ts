@@ -88,13 +88,13 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
 
     lookup: (job, items) => readingRows(job, (keys) => lookUp(dialect, keys, job, items)),
     commit,
-    beginRefresh: (lease, saved, within) =>
+    beginRefresh: (lease, state, within) =>
       owned(lease, function* () {
-        yield* saveRefresh(lease.job, saved)
+        yield* saveRefresh(lease.job, state)
         return yield* beginRun(lease.job, { walk: null, trigger: 'refresh', brief: true, within }, time())
       }),
-    saveRefresh: async (lease, saved) => {
-      await owned(lease, () => saveRefresh(lease.job, saved))
+    saveRefresh: async (lease, state) => {
+      await owned(lease, () => saveRefresh(lease.job, state))
     },
     refreshes: () => reading(allRefreshes()),
     shares: (budgetKeys) => reading(readShares(dialect, budgetKeys)),

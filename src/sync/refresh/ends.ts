@@ -1,4 +1,4 @@
-import type { ErrorCode, JobError } from '../../errors.ts'
+import { type ErrorCode, JobError } from '../../errors.ts'
 
 // How one end of a list is read: from there inwards, until enough rows in a row are old news; and over the pages before once more where
 // something moved meanwhile, so that a row may have slid past the reading.
@@ -8,6 +8,7 @@ export type End = 'first' | 'last'
 
 /** An answer as it is once it is written. */
 export interface WrittenAnswer<Id> {
+  page: number
   /** The time that its rows are written with, epoch milliseconds. Later than that of any answer of the job before it. */
   at: number
   total: number | null
@@ -27,26 +28,26 @@ export interface RefreshItem<Id> {
   isNewReject?: boolean
 }
 
-/** The page to ask for next; it is answered with what was written, or with the error that the API gave instead. */
-export type Asking<Id, R> = Generator<number, R, WrittenAnswer<Id> | JobError>
+/** The page to ask for next. An error that the API gives instead of an answer is thrown here. */
+export type Asking<Id, R> = Generator<number, R, WrittenAnswer<Id>>
+
+/** What all answers of a refresh have shown. `at` and `found`: of the last one. */
+export interface Shown extends Pick<WrittenAnswer<unknown>, 'at' | 'found'> {
+  lastPage: number
+  added: number
+  changed: number
+  rejected: number
+}
 
 /** How one end was read. */
 export interface EndReading {
   end: End
   /** `settled`: known rows were met. `hole`: given up without. `unsettled`: the list ends before its own total, or moves too often to be followed. */
   outcome: 'settled' | 'hole' | 'unsettled'
-  /** Rows that it added near this end, and that it added or changed anywhere. */
-  addedHere: number
+  /** Rows that it added near this end. */
   added: number
-  changed: number
-  /** Items without a usable key that were met for the first time. */
-  rejected: number
   /** The total when the reading began, or when pages were asked for again; null without one. */
   total: number | null
-  lastPage: number
-  /** Of the last answer. */
-  at: number
-  found: number
   /** Pages from the end inwards. */
   pages: number
 }
@@ -70,7 +71,7 @@ const MOST_SOUGHT = 5
 const PAST_THE_END: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUEST', 'UNEXPECTED_STATUS']
 
 /**
- * Reads a list from one end inwards. Rows first seen after `settledAt` are news. An interrupted reading begins again.
+ * Reads a list from one end inwards. Rows first seen after `settledAt` are news.
  *
  * Read from `first`, a deletion on pages that were read pulls a row past the reading: the total falls. Read from `last`, an insertion further
  * inside pushes one: the total rises, as if items had come at the end. Then pages are read towards the end, until one holds a row that surely
@@ -78,12 +79,13 @@ const PAST_THE_END: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUE
  */
 export function* readEnd<Id>(
   end: End,
-  { settledAt, lastPage }: { settledAt: number; lastPage: number },
+  settledAt: number,
+  shown: Shown,
   useTotal: boolean,
 ): Asking<Id, EndReading> {
   const isFirst = end === 'first'
   const inwards = isFirst ? 1 : -1
-  const reading = begun(end, settledAt, lastPage)
+  const reading: EndReading = { end, outcome: 'unsettled', added: 0, total: null, pages: 0 }
   const news = new NewsCount<Id>(reading, settledAt)
   /** The pages that were read, and their first items then. */
   const pages = new Map<number, Id | undefined>()
@@ -93,24 +95,18 @@ export function* readEnd<Id>(
   let doubt: { page: number; total: number | null } | null = null
   let total: number | null = null
   let least: number | null = null
-  let page = 1
-  let sought: WrittenAnswer<Id> | null = null
-  let answers = 0
-  if (!isFirst) [page, sought] = yield* seekLast(reading)
-  for (;;) {
-    const answer: WrittenAnswer<Id> = sought ?? (yield* ask(page, reading))
-    sought = null
-    answers++
-    const { items, next } = answer
+  let answer = yield* isFirst ? ask<Id>(1, shown) : seekLast<Id>(shown, reading)
+  for (let answers = 1; ; answers++) {
+    const { page, items, next } = answer
     if (items.length === 0 && (!isFirst || page === 1)) return reading
     const before = total
     total = useTotal ? answer.total : null
     if (total !== null) least = Math.min(total, least ?? total)
     if (pages.size === 0 || doubt) reading.total = total
-    const isOutermost = isFirst ? page === 1 : next === null
     // From `last`, what is pushed behind old news no longer matters.
     const hasMoved =
       before !== null && total !== null && (isFirst ? total < before : total > before && news.old === 0)
+    const isOutermost = isFirst ? page === 1 : next === null
     const isJoined = isOutermost || (doubt ? items.some(({ id }) => sure.has(id)) : !hasMoved)
     const isSame = items[0] !== undefined && pages.get(page) === items[0].id
     pages.set(page, items[0]?.id)
@@ -120,79 +116,69 @@ export function* readEnd<Id>(
     if (answers >= MOST_AT_FIRST + MOST_A_PAGE * pages.size) return reading
     if (!isJoined) {
       doubt ??= { page, total }
-      page -= inwards
+      answer = yield* ask<Id>(page - inwards, shown)
       continue
     }
-    if (doubt) {
-      // From `last`, most rises are rows that came at the end: the page before is as it was, and no fall hides that it was not meanwhile.
-      const isOnlyLonger: boolean =
-        !isFirst && isSame && page === doubt.page + 1 && (total ?? 0) >= (doubt.total ?? 0)
-      if (isOnlyLonger) {
-        page = doubt.page
-        for (const id of news.met) sure.add(id)
-      } else news.beginAgain()
-      doubt = null
-    }
+    let reached = page
+    // From `last`, most rises are rows that came at the end: the page before is as it was, and no fall hides that it was not meanwhile.
+    if (doubt && !isFirst && isSame && page === doubt.page + 1 && (total ?? 0) >= (doubt.total ?? 0)) {
+      reached = doubt.page
+      for (const id of news.met) sure.add(id)
+    } else if (doubt) news.beginAgain()
+    doubt = null
     if (news.old >= OLD_NEWS) return { ...reading, outcome: 'settled' }
     if (news.pagesWithout >= MOST_WITHOUT_NEW) return { ...reading, outcome: 'hole' }
-    if (isFirst ? next === null : page === 1) {
+    if (isFirst ? next === null : reached === 1) {
       // The list was read whole: its new rows may have come at the other end, and it must not be shorter than it says.
       const isWhole = least === null ? items.length > 0 : news.met.size >= least
-      return { ...reading, addedHere: 0, outcome: isWhole ? 'settled' : 'unsettled' }
+      return { ...reading, added: 0, outcome: isWhole ? 'settled' : 'unsettled' }
     }
-    page += inwards
+    answer = yield* ask<Id>(reached + inwards, shown)
   }
 }
 
-function begun(end: End, settledAt: number, lastPage: number): EndReading {
-  const nothing = { addedHere: 0, added: 0, changed: 0, rejected: 0, total: null, found: 0, pages: 0 }
-  return { end, outcome: 'unsettled', ...nothing, lastPage, at: settledAt }
-}
-
-function* ask<Id>(page: number, reading: EndReading): Asking<Id, WrittenAnswer<Id>> {
+/** Asks for a page, and counts what its answer shows. */
+function* ask<Id>(page: number, shown: Shown): Asking<Id, WrittenAnswer<Id>> {
   const answer = yield page
-  if (answer instanceof Error) throw answer
-  note(reading, answer)
+  const { at, found, items } = answer
+  const added = addedIn(answer)
+  shown.at = at
+  shown.found = found
+  shown.lastPage = answer.lastPage ?? shown.lastPage
+  shown.added += added
+  shown.changed += items.filter(({ seen }) => seen?.changedAt === at).length - added
+  shown.rejected += items.filter(({ isNewReject }) => isNewReject).length
   return answer
 }
 
-/** What every answer changes, whatever it was asked for. */
-function note<Id>(reading: EndReading, { at, items, lastPage, found }: WrittenAnswer<Id>): void {
-  const added = addedIn(items, at)
-  reading.added += added
-  reading.changed += items.filter(({ seen }) => seen?.changedAt === at).length - added
-  reading.rejected += items.filter(({ isNewReject }) => isNewReject).length
-  reading.lastPage = lastPage ?? reading.lastPage
-  reading.at = at
-  reading.found = found
-}
-
-function addedIn<Id>(items: readonly RefreshItem<Id>[], at: number): number {
+function addedIn<Id>({ items, at }: WrittenAnswer<Id>): number {
   return items.filter(({ seen }) => seen?.firstAt === at).length
 }
 
-/** The page where the list ends, and its answer. */
-function* seekLast<Id>(reading: EndReading): Asking<Id, [number, WrittenAnswer<Id>]> {
-  let page = Math.max(1, reading.lastPage)
+/** The answer of the page where the list ends. */
+function* seekLast<Id>(shown: Shown, reading: EndReading): Asking<Id, WrittenAnswer<Id>> {
+  let page = Math.max(1, shown.lastPage)
   let isShorter = false
   for (let sought = 1; ; sought++) {
-    const answer = yield page
-    if (answer instanceof Error) {
+    let answer: WrittenAnswer<Id>
+    try {
+      answer = yield* ask<Id>(page, shown)
+    } catch (error) {
       // An API may refuse a page past the end, and the list may have become shorter: page 1 names the last one.
-      if (sought > 1 || page === 1 || !PAST_THE_END.includes(answer.code)) throw answer
+      const isPastEnd = error instanceof JobError && PAST_THE_END.includes(error.code)
+      if (!isPastEnd || sought > 1 || page === 1) throw error
       page = 1
       continue
     }
-    note(reading, answer)
-    const { items, at, lastPage, next } = answer
+    const { items, lastPage, next } = answer
     const isPastEnd = items.length === 0 && page > 1
     isShorter ||= isPastEnd
     const last = isPastEnd
       ? Math.min(page - 1, lastPage ?? page - 1)
       : (lastPage ?? (isShorter ? page : (next ?? page)))
-    if (sought === MOST_SOUGHT || (last <= page && !isPastEnd)) return [page, answer]
+    if (sought === MOST_SOUGHT || (last <= page && !isPastEnd)) return answer
     // It is asked for again when its turn comes: its items may have moved since.
-    reading.addedHere += addedIn(items, at)
+    reading.added += addedIn(answer)
     page = last
   }
 }
@@ -228,7 +214,7 @@ class NewsCount<Id> {
       if (this.met.has(id)) continue
       this.met.add(id)
       if (seen !== null && seen.firstAt > this.#settledAt) {
-        if (seen.firstAt === at && this.#known <= MOST_BEFORE) this.#reading.addedHere++
+        if (seen.firstAt === at && this.#known <= MOST_BEFORE) this.#reading.added++
         this.old = this.pagesWithout = 0
         continue
       }

@@ -1,37 +1,39 @@
-import { JobError, type KnownError } from '../../errors.ts'
+import type { KnownError } from '../../errors.ts'
+import { identifyItems } from '../items.ts'
+import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import { countTraffic, noTraffic, runError, runOutcome } from '../run.ts'
-import type { Run, RunRecord, RunTraffic } from '../store.ts'
-import type { Observe, Urgency } from '../types.ts'
-import { type RefreshedPage, type RefreshPageEvent, type RefreshTools, refreshPage } from './read-page.ts'
+import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
+import type { Notice, Observe, PageSource, RequestEvent, Urgency } from '../types.ts'
+import type { RefreshItem } from './ends.ts'
 import type { RefreshPolicy } from './share.ts'
-import {
-  newestEnd,
-  notAfter,
-  type RefreshState,
-  readEnds,
-  type SavedRefresh,
-  savedRefresh,
-  scopeText,
-  stateOf,
-} from './state.ts'
+import { notAfter, type RefreshState, readEnds } from './state.ts'
 import {
   afterOlder,
-  costOfNewest,
   isWalkedWhole,
+  newestReading,
   nextOfVisit,
   nextReading,
+  pageOf,
   type Reading,
-  type Share,
 } from './worth.ts'
 
-export interface RefresherOptions extends Omit<RefreshTools, 'run' | 'observe'> {
-  observe: Observe<RefreshEvent>
+export interface RefresherOptions {
+  store: Store
+  lease: Lease
+  source: PageSource
+  times: Pick<PageTimes, 'ofRefresh'>
   /** Null: the job is not refreshed by itself. */
   policy: RefreshPolicy | null
   now: () => number
+  observe: Observe<RefreshEvent>
+  yieldToEventLoop: () => Promise<void>
+  signal: AbortSignal
 }
 
-export type RefreshEvent = RefreshPageEvent | { kind: 'refresh'; result: RefreshResult }
+export type RefreshEvent =
+  | RequestEvent
+  | { kind: 'notices'; page: number; notices: readonly Notice[] }
+  | { kind: 'refresh'; result: RefreshResult }
 
 /** How a refresh ended. */
 export interface RefreshResult {
@@ -39,7 +41,7 @@ export interface RefreshResult {
   runId: number
   tookMs: number
   run: RunRecord & RunTraffic
-  saved: SavedRefresh
+  state: RefreshState
   /** Whether it was asked for, instead of due. */
   isAsked: boolean
   error: KnownError | null
@@ -52,38 +54,37 @@ export class Refresher {
   /** A walk that ends before its newest end is due reads the older pages itself. */
   #hasReadNewest = false
 
-  constructor(options: RefresherOptions) {
-    const { lease, policy, now } = options
+  /** @param state What was saved; null if no refresh is possible yet. */
+  constructor(options: RefresherOptions, state: RefreshState | null) {
     this.#options = options
-    const state = stateOf(lease.refresh, scopeText(lease.job))
-    this.#state = state && notAfter(state, now())
-    if (state) policy?.note(state)
+    this.#state = state
+    if (state) options.policy?.note(state)
   }
 
-  /** What the next refresh starts from; null if none is possible yet. */
+  /** What the next refresh starts from. */
   get state(): RefreshState | null {
-    return this.#state && notAfter(this.#state, this.#options.now())
+    return this.#state
   }
 
   /** Whether a walk has to give way between two of its pages, as far as this process knows what others have charged. */
   isDue(): boolean {
     const { policy } = this.#options
-    return policy !== null && this.#ownNext(policy.share.known(), true) !== null
+    return policy !== null && this.#ownNext(policy.share.level(), true) !== null
   }
 
   /** Refreshes what is due of the list. A failed refresh is reported by its event; only an error of the store ends the walk. */
   async runBetweenPages(walk: Run): Promise<void> {
-    const reading = await this.#options.policy?.share.take((share) => this.#ownNext(share, true))
-    if (reading) await this.refresh(reading, { isAsked: false, within: walk })
+    const reading = await this.#options.policy?.share.take((level) => this.#ownNext(level, true))
+    if (reading) await this.refresh(reading, false, walk)
   }
 
   /** Charges what is read next of this list, and returns it; if it was asked for, that is its newest end. Null: there is nothing to do. */
   async takeNext(isAsked: boolean): Promise<Reading | null> {
     const { policy } = this.#options
     if (!this.#state) return null
-    const newest = { worth: 0, band: null, depth: 1, cost: costOfNewest(this.#state) }
+    const newest = newestReading(this.#state)
     if (!policy) return isAsked ? newest : null
-    return policy.share.take((share) => (isAsked ? newest : this.#ownNext(share, false)))
+    return policy.share.take((level) => (isAsked ? newest : this.#ownNext(level, false)))
   }
 
   /** Charges what was sent beyond the charge, or takes back what was not sent. */
@@ -91,131 +92,138 @@ export class Refresher {
     if (requests !== 0) await this.#options.policy?.share.take(() => ({ cost: requests }))
   }
 
-  /** One refresh with its line of `sync_runs`, whose first reading is charged. `within`: the run of the walk that it interrupts. Throws only where it could not begin. */
-  async refresh(
-    first: Reading,
-    { isAsked, within = null }: { isAsked: boolean; within?: Run | null },
-  ): Promise<RefreshResult> {
+  /**
+   * One refresh with its line of `sync_runs`, whose first reading is charged. Throws only where it could not begin.
+   * @param within The run of the walk that it interrupts.
+   */
+  async refresh(first: Reading, isAsked: boolean, within: Run | null = null): Promise<RefreshResult> {
     const { store, lease, observe, now, signal } = this.#options
-    const from = this.state
-    if (!from) throw new Error('a list is refreshed only after its first complete full walk')
+    const from = this.#known()
     const begunAt = now()
     const isNewest = first.band === null
     // One that fails or is killed is not begun again at once.
-    if (isNewest) {
-      this.#hasReadNewest = true
-      this.#moveTo({ ...from, freshness: { ...from.freshness, newestAt: begunAt } })
-    }
-    const run: Run = { id: await store.beginRefresh(lease, this.#saved(), within), traffic: noTraffic() }
-    const tools: RefreshTools = {
-      ...this.#options,
-      run,
-      observe(event) {
-        countTraffic(run.traffic, event)
-        observe(event)
-      },
-    }
+    if (isNewest) this.#moveTo({ ...from, newestAt: begunAt })
+    this.#hasReadNewest ||= isNewest
+    const run = { id: await store.beginRefresh(lease, this.#known(), within), traffic: noTraffic() }
     let error: KnownError | null = null
     try {
-      if (isNewest) await this.#readNewest(tools, from, first, begunAt)
-      else await this.#visitOlder(tools, first, within ? 'walk' : 'older')
+      if (isNewest) await this.#readNewest(run, from, first, begunAt)
+      else await this.#visitOlder(run, first, within ? 'walk' : 'older')
     } catch (cause) {
       error = runError(cause, signal)
     }
-    await store.saveRefresh(lease, this.#saved())
+    const state = this.#known()
+    await store.saveRefresh(lease, state)
     const record = await store.finishRun(run, runOutcome(error, null, run.traffic))
     const tookMs = Math.max(0, now() - begunAt)
-    const sent = { ...record, ...run.traffic }
-    const result = { runId: run.id, tookMs, run: sent, saved: this.#saved(), isAsked, error }
+    const result = { runId: run.id, tookMs, run: { ...record, ...run.traffic }, state, isAsked, error }
     observe({ kind: 'refresh', result })
     return result
   }
 
   /** What is read next, if that is of this list. `isWalked`: a full walk of it is under way. */
-  #ownNext(share: Share, isWalked: boolean): Reading | null {
+  #ownNext(level: number, isWalked: boolean): Reading | null {
     const { policy, now } = this.#options
     if (!policy || !this.#state || (isWalked && isWalkedWhole(this.#state))) return null
     const own = { ...this.#state, ...policy, isWalked }
     // Whoever begins the refresh of a list has compared it with the others.
     const others = policy.others().map((list) => ({ ...list, isTaken: !isWalked }))
-    const chosen = nextReading([own, ...others], share, policy.share.rules(), now())
-    if (chosen?.list !== own || (isWalked && chosen.reading.band !== null && !this.#hasReadNewest))
-      return null
-    return chosen.reading
+    const next = nextReading([own, ...others], level, policy.share.perMinute(), now())
+    const isEarly = isWalked && next?.reading.band !== null && !this.#hasReadNewest
+    return next?.list === own && !isEarly ? next.reading : null
   }
 
-  async #readNewest(
-    tools: RefreshTools,
-    from: RefreshState,
-    first: Reading,
-    startedAt: number,
-  ): Promise<void> {
+  async #readNewest(run: Run, from: RefreshState, { cost }: Reading, startedAt: number): Promise<void> {
     const { lease, policy, now } = this.#options
     const ends = readEnds<string>(from, lease.job.collection, startedAt)
     const ask = async (page: number) => {
-      const answer = await refreshPage(tools, page, 'refresh')
-      return { ...answer, found: answer.rowsAdded - from.rowsAdded }
+      const { rowsAdded, ...answer } = await this.#readPage(run, page, 'refresh')
+      return { ...answer, found: rowsAdded - from.rowsAdded }
     }
     try {
       let step = ends.next()
       while (!step.done)
-        step = ends.next(
-          await ask(step.value).catch((error: unknown) => {
-            if (error instanceof JobError) return error
-            throw error
-          }),
+        step = await ask(step.value).then(
+          (answer) => ends.next(answer),
+          (error: unknown) => ends.throw(error),
         )
-      const share = policy?.share.rules().perMinute ?? null
+      const share = policy?.share.perMinute() ?? null
       this.#moveTo(notAfter({ ...step.value.state, share }, now()))
     } finally {
-      await this.charge(tools.run.traffic.requests - first.cost)
+      await this.charge(run.traffic.requests - cost)
     }
   }
 
   /** Reads older pages of the list, as long as they are worth most of it and the share has room. */
-  async #visitOlder(tools: RefreshTools, first: Reading, urgency: Urgency): Promise<void> {
+  async #visitOlder(run: Run, first: Reading, urgency: Urgency): Promise<void> {
     const { policy, now } = this.#options
-    const { traffic } = tools.run
-    for (let [reading, pages]: [Reading | null, number] = [first, 1]; reading; pages++) {
-      const before = traffic.requests
+    let reading: Reading | null = first
+    for (let pages = 1; reading; pages++) {
+      const before = run.traffic.requests + reading.cost
       try {
-        await this.#readOlder(tools, reading, urgency)
+        await this.#readOlder(run, reading, urgency)
       } finally {
-        await this.charge(traffic.requests - before - reading.cost)
+        await this.charge(run.traffic.requests - before)
       }
-      if (!policy || !this.#state) return
-      const own = { ...this.#state, ...policy }
-      reading = await policy.share.take((share) =>
-        nextOfVisit(own, share, policy.share.rules(), pages, now()),
-      )
+      if (!policy) return
+      const own = { ...this.#known(), ...policy }
+      const next = (level: number) => nextOfVisit(own, level, policy.share.perMinute(), pages, now())
+      reading = await policy.share.take(next)
     }
   }
 
-  async #readOlder(tools: RefreshTools, { band, depth }: Reading, urgency: Urgency): Promise<void> {
-    const { lease, now } = this.#options
-    const from = this.#state
-    if (!from) return
-    const { places, lastPage, freshness } = from
-    const isLast = newestEnd(places, lease.job.collection.newest) === 'last'
-    const number = isLast ? Math.max(1, lastPage - depth + 1) : depth
-    let read: RefreshedPage | null = null
+  async #readOlder(run: Run, reading: Reading, urgency: Urgency): Promise<void> {
+    const from = this.#known()
+    let read: { added: number; changed: number } | null = null
     try {
-      read = await refreshPage(tools, number, urgency)
+      read = await this.#readPage(run, pageOf(from, reading), urgency)
     } finally {
       // A page that cannot be read would else be asked for again and again.
       const found = read && read.added + read.changed
-      const known = afterOlder(freshness, { band, depth }, found, lastPage, now())
-      this.#moveTo({ ...from, older: from.older + (read?.added ?? 0), freshness: known })
+      const older = from.older + (read?.added ?? 0)
+      this.#moveTo(afterOlder({ ...from, older }, reading, found, this.#options.now()))
     }
+  }
+
+  /** Reads one page and writes it. */
+  async #readPage(run: Run, number: number, urgency: Urgency) {
+    const { store, lease, source, times, yieldToEventLoop, signal } = this.#options
+    const observe = (event: RefreshEvent) => {
+      countTraffic(run.traffic, event)
+      this.#options.observe(event)
+    }
+    const page = await source.fetchPage(number, observe, signal, urgency)
+    const listed = identifyItems(lease.job, page)
+    const { changes, stored } = await compareWithStore(store, lease.job, page, listed)
+    const at = times.ofRefresh()
+    const { rowsAdded, notices } = await store.commit(lease, { changes, run, at, answer: null })
+    await yieldToEventLoop()
+    const written = new Set(changes.upserts.map(({ key }) => key.id))
+    const items = listed.map((item, index): RefreshItem<string> => {
+      const { id } = item
+      const known = stored[index]
+      const isReject = 'reject' in item
+      if (known?.state === 'absent')
+        return { id, seen: isReject ? null : { firstAt: at, changedAt: at }, isNewReject: isReject }
+      const times = known?.times ?? null
+      return { id, seen: times && written.has(id) ? { ...times, changedAt: at } : times }
+    })
+    const result = pageResult(changes, notices)
+    // The same reject comes with every refresh; only the first one reports it.
+    const isRejectNew = items.some((item) => item.isNewReject)
+    observe({ kind: 'notices', page: number, notices: isRejectNew ? result.notices : notices })
+    const { total, next, lastPage } = page
+    const { added, changed } = result
+    return { page: number, at, items, total, next, lastPage, added, changed, rowsAdded }
+  }
+
+  #known(): RefreshState {
+    if (!this.#state) throw new Error('a list is refreshed only after its first complete full walk')
+    return this.#state
   }
 
   #moveTo(after: RefreshState): void {
     this.#state = after
     this.#options.policy?.note(after)
-  }
-
-  #saved(): SavedRefresh {
-    if (!this.#state) throw new Error('a refresh that began has a state')
-    return savedRefresh(this.#state, this.#options.lease.job.collection)
   }
 }

@@ -1,47 +1,49 @@
 import type { Store, StoredShare } from '../store.ts'
 import type { RefreshState } from './state.ts'
-import { agedShare, type Share, type ShareRules, type SharingList } from './worth.ts'
+import { levelAt, type SharingList, shareOf } from './worth.ts'
 
 /** How a job is refreshed, and with what: what the configuration says, and what is known of its budget. */
 export interface RefreshPolicy extends Pick<SharingList, 'every' | 'walkEvery'> {
   share: ShareUse
   /** The other lists with its budget, as this process knows them. */
   others(): SharingList[]
-  /** Notes what is saved of the job, so that the others know it. */
+  /** Notes what is known of the job, so that the others know it. */
   note(state: RefreshState): void
 }
 
-/** The share of one budget, as this process uses it beside others. */
+/** What refreshes may use of one budget, as this process uses it beside others. */
 export type ShareUse = ReturnType<typeof createShareUse>
 
+/** @param limit Of the budget. */
 export function createShareUse(
   store: Pick<Store, 'shares' | 'writeShare'>,
   budgetKey: string,
-  rules: () => ShareRules,
+  { limit, percent }: { limit: () => number | null; percent: number },
   now: () => number,
 ) {
   let last: StoredShare | null = null
-  /** The share now, as far as this process knows: others may have charged it since. */
-  const known = (): Share => agedShare(last ?? { at: now(), level: 0 }, rules(), now())
+  const perMinute = () => shareOf(limit(), percent)
+  /** As far as this process knows: others may have charged it since. */
+  const level = () => (last ? levelAt(last, perMinute(), now()) : 0)
   return {
-    rules,
-    known,
+    perMinute,
+    level,
     /** Notes the stored share; null: no refresh has used this budget yet. */
     note(stored: StoredShare | null) {
       last = stored
     },
     /**
-     * Decides by the stored share, and charges the `cost` of what was decided; nothing for null. A cost below 0 takes back what was charged
+     * Decides by the stored level, and charges the `cost` of what was decided; nothing for null. A cost below 0 takes back what was charged
      * and not sent. A process that is killed leaves it charged.
      */
-    async take<T extends { cost: number }>(decide: (share: Share) => T | null): Promise<T | null> {
+    async take<T extends { cost: number }>(decide: (level: number) => T | null): Promise<T | null> {
       for (;;) {
         last = (await store.shares([budgetKey]))[0] ?? null
-        const share = known()
-        const decided = decide(share)
+        const before = level()
+        const decided = decide(before)
         if (decided === null || decided.cost === 0) return decided
-        const level = Math.max(0, share.level + decided.cost)
-        const next = { at: share.at, level, budgetKey, version: (last?.version ?? 0) + 1 }
+        const charged = Math.max(0, before + decided.cost)
+        const next = { budgetKey, at: now(), level: charged, version: (last?.version ?? 0) + 1 }
         if (!(await store.writeShare(next))) continue
         last = next
         return decided

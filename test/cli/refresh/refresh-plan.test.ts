@@ -20,7 +20,15 @@ function planOf(count: number) {
   const jobs = selectJobs(config, { org: [], collection: [] })
   const totals = { first: 250, last: 250 }
   const rowsAdded = { first: 0, last: 250 }
-  const walked = { startedAt: NOW, endedAt: NOW, lastPage: 10, totals, isSteady: true, rowsAdded }
+  const walked = {
+    startedAt: NOW,
+    endedAt: NOW,
+    lastPage: 10,
+    totals,
+    coverage: 'steady',
+    addedBehindAt: null,
+    rowsAdded,
+  } as const
   const kept = jobs.map(({ job }) => ({
     organizationId: job.organization.id,
     collection: job.collection.name,
@@ -79,7 +87,6 @@ it('of a budget the list is read next that is worth most, as far as its share ha
   await plan.update()
   const [[first], [one]] = [jobs, kept]
   if (!first || !one) throw new Error('no list')
-  const freshness = { ...one.state.freshness, newestAt: world.now, bands: [] }
-  plan.policyOf(first)?.note({ ...one.state, freshness })
+  plan.policyOf(first)?.note({ ...one.state, newestAt: world.now, bands: [] })
   expect(next()).toBe('o1')
 })

@@ -25,14 +25,12 @@ export interface Refreshed {
   outcomes: (string | null)[]
 }
 
-type Answered = WrittenAnswer<number> & { page: number }
-
 export interface Refreshing {
   rules?: Partial<RefreshRules>
   /** Before the request of this number, from 1 on; `'killed'` kills the refresh. */
   before?: (request: number) => unknown
   /** Leaves something out of what the answers say. */
-  spoil?: (answer: Answered) => Answered
+  spoil?: (answer: WrittenAnswer<number>) => WrittenAnswer<number>
 }
 
 /** A list of 25 items a page, if nothing else is said, that the test moves, and a mirror of it that is refreshed. New items come at one end. */
@@ -95,7 +93,8 @@ export class Listing {
       endedAt,
       lastPage,
       totals,
-      isSteady: true,
+      coverage: 'steady',
+      addedBehindAt: null,
       rowsAdded: { first: 0, last: 0 },
     })
   }
@@ -109,7 +108,7 @@ export class Listing {
   }
 
   /** Asks for a page and writes it. */
-  read(page: number): Answered['items'] {
+  read(page: number): WrittenAnswer<number>['items'] {
     const at = ++this.clock
     return this.rows.slice((page - 1) * this.perPage, page * this.perPage).map((row) => {
       const before = this.known.get(row.id)

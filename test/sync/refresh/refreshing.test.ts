@@ -176,7 +176,7 @@ describe('a refresh', () => {
       },
     }
     const policy = policyOf(test.clock.now, { share: shareOf(test.clock.now, { limit: 60 }) })
-    const level = () => policy.share.known().level
+    const level = () => policy.share.level()
     const refreshDue = async () => {
       await runOnce(test, { source }, { instead: 'due', refresh: policy })
       return Number(runs(test).at(-1)?.requests)

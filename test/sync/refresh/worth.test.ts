@@ -3,13 +3,15 @@ import { describe, expect, it } from 'vitest'
 import {
   afterNewest,
   afterOlder,
-  agedShare,
+  type Freshness,
   learn,
+  levelAt,
   newFreshness,
   nextOfVisit,
   nextReading,
+  pageOf,
   type SharingList,
-  shareRules,
+  shareOf,
   withBands,
 } from '../../../src/sync/refresh/worth.ts'
 
@@ -17,33 +19,26 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 const NOW = Date.UTC(2026, 10, 20)
-const RULES = shareRules(60, 10)
+const SHARE = 6
+const PACE = { every: 5 * MINUTE, walkEvery: DAY }
+
+const freshness = (lastPage: number, at = NOW): Freshness =>
+  withBands(newFreshness(lastPage * 25, lastPage, at), 'first', at)
 
 /** A list whose newest end was read so many minutes ago, and its older pages an hour ago. */
-function listOf(
-  minutes: number,
-  more: Partial<SharingList> & { news?: number; rate?: number } = {},
-): SharingList {
-  const { news = 16, rate = 0.001, lastPage = 4000, ...others } = more
-  const known = withBands(newFreshness(lastPage * 25, NOW - HOUR), lastPage, true, NOW - HOUR)
+function listOf(minutes: number, more: Partial<SharingList> & { rate?: number } = {}): SharingList {
+  const { rate = 0.001, lastPage = 4000, ...others } = more
+  const known = freshness(lastPage, NOW - HOUR)
   const bands = known.bands.map((band) => ({ ...band, rate }))
-  const freshness = { ...known, news, newestAt: NOW - minutes * MINUTE, bands }
-  return { freshness, lastPage, shown: 1, every: 5 * MINUTE, walkEvery: DAY, ...others }
-}
-
-/** What is read next, as `name newest` or `name 3`. */
-function nextOf(lists: Record<string, SharingList>, level = 0): string | null {
-  const named = Object.entries(lists).map(([name, list]) => ({ ...list, name }))
-  const next = nextReading(named, { at: NOW, level }, RULES, NOW)
-  return next && `${next.list.name} ${next.reading.band === null ? 'newest' : next.reading.depth}`
+  return { ...known, shown: 1, news: 16, newestAt: NOW - minutes * MINUTE, bands, ...PACE, ...others }
 }
 
 it.each([
-  [null, 10, { perMinute: 6, chunk: 6 }],
-  [300, 10, { perMinute: 30, chunk: 30 }],
-  [60, 0.1, { perMinute: 0.06, chunk: 6 }],
-])('the share of %s requests a minute is %d percent of them: %j', (limit, percent, rules) => {
-  expect(shareRules(limit, percent)).toEqual(rules)
+  [null, 10, 6],
+  [300, 10, 30],
+  [60, 0.1, 0.06],
+])('of %s requests a minute %d percent are %d', (limit, percent, perMinute) => {
+  expect(shareOf(limit, percent)).toBeCloseTo(perMinute)
 })
 
 it.each([
@@ -52,89 +47,73 @@ it.each([
   [2, 0],
   [-5, 9],
 ])('after %d minutes a level of 9 is %d', (minutes, level) => {
-  expect(agedShare({ at: NOW, level: 9 }, RULES, NOW + minutes * MINUTE).level).toBeCloseTo(level)
+  expect(levelAt({ at: NOW, level: 9 }, SHARE, NOW + minutes * MINUTE)).toBeCloseTo(level)
 })
 
-describe('a rate', () => {
+describe('what is learned', () => {
   it.each([
-    { found: 0, minutes: 0, becomes: 0.5 },
-    { found: 5, minutes: 10, becomes: 0.5 },
-    { found: 20, minutes: 0, becomes: 1 },
-    { found: 0, minutes: 40, becomes: 0.25 },
-  ])('of 0.5 is $becomes after $found rows in $minutes minutes', ({ found, minutes, becomes }) => {
+    [0, 0, 0.5],
+    [5, 10, 0.5],
+    [20, 0, 1],
+    [0, 40, 0.25],
+  ])('of a rate of 0.5 by %d rows in %d minutes is %d', (found, minutes, becomes) => {
     expect(learn(0.5, found, minutes)).toBeCloseTo(becomes)
   })
 
-  it('stays a number above 0 where nothing is ever found, and where the clock was set back', () => {
-    let known = withBands(newFreshness(0, NOW), 100, true, NOW)
-    for (let read = 1; read < 10_000; read++) {
-      known = afterNewest(known, { added: 0, changed: 0 }, NOW + read * HOUR)
-      known = afterOlder(known, { band: read % 6, depth: 2 ** ((read % 6) + 1) }, 0, 100, NOW + read * HOUR)
-    }
-    const back = afterNewest(known, { added: 1, changed: 0 }, NOW)
+  it('tells a list that turns out to be busy from quiet ones by its second reading', () => {
+    const newsOf = (added: number) =>
+      [9, 18]
+        .map((minutes) => NOW + minutes * MINUTE)
+        .reduce((known, at) => afterNewest(known, { added, changed: 0 }, at), freshness(12)).news
 
-    for (const rate of [known.news, back.news, ...known.bands.map((band) => band.rate)]) {
-      expect(rate).toBeGreaterThan(0)
-      expect(rate).toBeLessThan(2)
-    }
+    expect(newsOf(27) / newsOf(0)).toBeGreaterThan(10)
   })
-})
 
-/** The news of an end whose first two readings found so many new rows each. */
-function newsOf(added: number): number {
-  const readAt = [9, 18].map((minutes) => NOW + minutes * MINUTE)
-  return readAt.reduce((known, at) => afterNewest(known, { added, changed: 0 }, at), newFreshness(300, NOW))
-    .news
-}
+  it('of a page that could not be read is nothing, and it has had its turn', () => {
+    const after = afterOlder(listOf(1), { band: 3, depth: 31 }, null, NOW).bands[3]
 
-it('a list that turns out to be busy is told from quiet ones by its second reading', () => {
-  expect(newsOf(27) / newsOf(0)).toBeGreaterThan(10)
+    expect(after).toMatchObject({ rate: 0.001, read: 1 })
+    expect((after?.at ?? 0) - (NOW - HOUR)).toBeCloseTo(HOUR / 16)
+  })
 })
 
 describe('the bands of a list', () => {
   it.each([
-    [1, true, 0],
-    [3, true, 1],
-    [4, true, 2],
-    [4000, true, 11],
-    [4000, false, 1],
-  ])('of %d pages, its end known: %s, are %d', (pages, hasEnd, bands) => {
-    expect(withBands(newFreshness(1000, NOW), pages, hasEnd, NOW).bands).toHaveLength(bands)
+    [1, 'first', 0],
+    [3, 'last', 1],
+    [4, 'first', 2],
+    [4000, 'first', 11],
+    [4000, null, 1],
+  ] as const)('of %d pages, whose newest end is %s, are %d', (pages, newest, bands) => {
+    expect(withBands(newFreshness(1000, pages, NOW), newest, NOW).bands).toHaveLength(bands)
   })
 
   it('keep what is known while it grows and shrinks, and forget it with its end', () => {
-    const known = withBands(newFreshness(1000, NOW), 7, true, NOW)
+    const known = freshness(7)
     const learned = { ...known, bands: known.bands.map((band) => ({ ...band, rate: 0.5 })) }
-    const rates = (pages: number, hasEnd: boolean) =>
-      withBands(learned, pages, hasEnd, NOW).bands.map(({ rate }) => rate)
+    const rates = (lastPage: number, newest: 'first' | 'last' | null) =>
+      withBands({ ...learned, lastPage }, newest, NOW).bands.map(({ rate }) => rate)
 
-    expect(rates(8, true)).toEqual([0.5, 0.5, 0.25])
-    expect(rates(3, true)).toEqual([0.5])
-    expect(rates(7, false)).not.toContain(0.5)
+    expect(rates(8, 'first')).toEqual([0.5, 0.5, 0.25])
+    expect(rates(3, 'first')).toEqual([0.5])
+    expect(rates(7, null)).not.toContain(0.5)
+    expect(rates(7, 'last')).not.toContain(0.5)
   })
 
-  it('are read from the far end inwards, without the pages that the newest end shows', () => {
-    let list = listOf(1, { lastPage: 16, shown: 5 })
-    const depths: number[] = []
-    for (let read = 0; read < 4; read++) {
+  it.each([
+    ['first', [7, 6, 7, 6]],
+    ['last', [10, 11, 10, 11]],
+  ] as const)('are read from the far end inwards, without pages that the end shows: %s', (newest, pages) => {
+    let list = listOf(1, { lastPage: 16, shown: 5, newest })
+    const read = pages.map(() => {
       // Only the pages 4 to 7.
-      const bands = list.freshness.bands.map((band, index) => (index === 1 ? band : { ...band, at: NOW }))
-      list = { ...list, freshness: { ...list.freshness, bands } }
-      const reading = nextReading([list], { at: NOW, level: 0 }, RULES, NOW)?.reading
-      if (!reading) break
-      depths.push(reading.depth)
-      list = { ...list, freshness: afterOlder(list.freshness, reading, 0, 16, NOW) }
-    }
+      list = { ...list, bands: list.bands.map((band, index) => (index === 1 ? band : { ...band, at: NOW })) }
+      const reading = nextReading([list], 0, SHARE, NOW)?.reading ?? null
+      if (reading) list = afterOlder(list, reading, 0, NOW)
+      return reading && pageOf(list, reading)
+    })
 
-    expect(depths).toEqual([7, 6, 7, 6])
-  })
-
-  it('learn nothing of a page that could not be read, which has had its turn', () => {
-    const { freshness } = listOf(1)
-    const after = afterOlder(freshness, { band: 3, depth: 31 }, null, 4000, NOW).bands[3]
-
-    expect(after).toMatchObject({ rate: 0.001, read: 1 })
-    expect((after?.at ?? 0) - (NOW - HOUR)).toBeCloseTo(HOUR / 16)
+    expect(read).toEqual(pages)
   })
 })
 
@@ -163,8 +142,12 @@ describe('what is read next', () => {
     ['a newest end up to 1.5 chunks', { a: listOf(5) }, 'a newest', 9],
     ['nothing beyond', { a: listOf(5) }, null, 9.1],
     ['no older page before all is carried', { a: listOf(1) }, null, 0.1],
-  ])('is %s', (_what, lists, next, level = 0) => {
-    expect(nextOf(lists, level)).toBe(next)
+  ])('is %s', (_what, lists, expected, level = 0) => {
+    const named = Object.entries(lists).map(([name, list]) => ({ ...list, name }))
+    const next = nextReading(named, level, SHARE, NOW)
+
+    const { band, depth } = next?.reading ?? {}
+    expect(next && `${next.list.name} ${band === null ? 'newest' : depth}`).toBe(expected)
   })
 
   it.each([
@@ -174,7 +157,7 @@ describe('what is read next', () => {
     [1, 1, 5, false],
   ])('goes on after %d older pages at level %d, %d minutes after the newest end: %s', (...how) => {
     const [pages, level, minutes, goesOn] = how
-    expect(nextOfVisit(listOf(minutes), { at: NOW, level }, RULES, pages, NOW) !== null).toBe(goesOn)
+    expect(nextOfVisit(listOf(minutes), level, SHARE, pages, NOW) !== null).toBe(goesOn)
   })
 })
 
@@ -189,35 +172,30 @@ it('over any time, of any lists: the level is bounded, no rate is lost, and none
   fc.assert(
     fc.property(
       fc.array(begun, { minLength: 1, maxLength: 12 }),
-      fc.array(fc.integer({ min: 100, max: 120_000 }), { minLength: 200, maxLength: 300 }),
+      fc.array(fc.integer({ min: -1000, max: 120_000 }), { minLength: 200, maxLength: 300 }),
       (settings, pauses) => {
         let now = NOW
         let share = { at: now, level: 0 }
-        const lists = settings.map((setting) => {
-          const freshness = withBands(newFreshness(setting.lastPage * 25, now), setting.lastPage, true, now)
-          return { ...setting, freshness, shown: 1, walkEvery: DAY }
-        })
+        const lists = settings.map((one) => ({ ...PACE, ...freshness(one.lastPage), ...one }))
         for (const pause of pauses) {
           now += pause
-          share = agedShare(share, RULES, now)
-          const next = nextReading(lists, share, RULES, now)
-          if (!next) continue
-          const { list, reading } = next
-          share = { at: now, level: share.level + reading.cost }
-          list.freshness =
-            reading.band === null
-              ? afterNewest(list.freshness, { added: list.found, changed: 0 }, now)
-              : afterOlder(list.freshness, reading, list.found, list.lastPage, now)
-          expect(share.level).toBeLessThanOrEqual(1.5 * RULES.chunk + reading.cost)
+          const level = levelAt(share, SHARE, now)
+          const { list, reading } = nextReading(lists, level, SHARE, now) ?? {}
+          if (!list || !reading) continue
+          share = { at: now, level: level + reading.cost }
+          expect(share.level).toBeLessThanOrEqual(1.5 * SHARE + reading.cost)
+          const isNewest = reading.band === null
+          const after = isNewest
+            ? afterNewest(list, { added: list.found, changed: 0 }, now)
+            : afterOlder(list, reading, list.found, now)
+          Object.assign(list, after)
         }
-        for (const { freshness } of lists) {
-          const rates = [freshness.news, ...freshness.bands.map(({ rate }) => rate)]
-          expect(rates.every((rate) => rate > 0 && Number.isFinite(rate))).toBe(true)
-        }
-        for (const list of lists) list.freshness = { ...list.freshness, newestAt: now }
+        for (const { news, bands } of lists)
+          for (const rate of [news, ...bands.map((band) => band.rate)])
+            expect(rate > 0 && Number.isFinite(rate)).toBe(true)
         const last = lists.at(-1)
-        if (last) last.freshness = { ...last.freshness, newestAt: now - 60 * DAY }
-        expect(nextReading(lists, { at: now, level: 0 }, RULES, now)?.list).toBe(last)
+        for (const list of lists) list.newestAt = now - (list === last ? 60 * DAY : 0)
+        expect(nextReading(lists, 0, SHARE, now)?.list).toBe(last)
       },
     ),
     { numRuns: 100 },
