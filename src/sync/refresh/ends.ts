@@ -186,6 +186,8 @@ function* seekLast<Id>(shown: Shown, reading: EndReading): Asking<Id, WrittenAns
 /** The rows that a reading meets, from the newest on. */
 class NewsCount<Id> {
   readonly met = new Set<Id>()
+  /** Since the count began again. */
+  #counted = new Set<Id>()
   /** Old news in a row, and pages in a row without a new row. */
   old = 0
   pagesWithout = 0
@@ -205,13 +207,15 @@ class NewsCount<Id> {
   beginAgain(): void {
     this.old = 0
     this.#inBlock = true
+    this.#counted.clear()
   }
 
   take(rows: readonly RefreshItem<Id>[], at: number): void {
     this.pagesWithout++
     for (const { id, seen } of rows) {
       // An item that an insertion pushed here says nothing of the rows after it.
-      if (this.met.has(id)) continue
+      if (this.#counted.has(id)) continue
+      this.#counted.add(id)
       this.met.add(id)
       if (seen !== null && seen.firstAt > this.#settledAt) {
         if (seen.firstAt === at && this.#known <= MOST_BEFORE) this.#reading.added++
