@@ -205,8 +205,8 @@ export class Refresher {
       const isReject = 'reject' in item
       if (known?.state === 'absent')
         return { id, seen: isReject ? null : { firstAt: at, changedAt: at }, isNewReject: isReject }
-      const times = known?.times ?? null
-      return { id, seen: times && written.has(id) ? { ...times, changedAt: at } : times }
+      const before = known?.times ?? null
+      return { id, seen: before && written.has(id) ? { ...before, changedAt: at } : before }
     })
     const result = pageResult(changes, notices)
     // The same reject comes with every refresh; only the first one reports it.

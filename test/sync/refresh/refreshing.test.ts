@@ -9,36 +9,37 @@ import { policyOf, shareOf } from '../../helpers/shares.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const MINUTE = 60_000
-
 const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
 
-/** A mirror of a list of ten pages that a full walk has read a minute ago. */
-async function synced(script: Partial<Script> = {}) {
+const NEWEST = { instead: 'newest' } as const
+
+/**
+ * A mirror of a list of ten pages, if nothing else is said, that a full walk has read a minute ago. `during`: before each answer from then on,
+ * which are counted from 1.
+ */
+async function synced(
+  script: Partial<Script> = {},
+  during: (test: TestMirror, answer: number, ids: number[]) => unknown = () => {},
+) {
   const test = openTestMirror()
-  const list = scriptedList({ ids: upTo(30), ...script })
+  let isWalked = false
+  const before: Script['before'] = (answer, { ids }) => isWalked && during(test, answer, ids)
+  const list = scriptedList({ ids: upTo(30), before, ...script })
   await runOnce(test, list)
+  isWalked = true
   test.clock.advance(MINUTE)
   list.asked.length = 0
   return { test, list }
 }
 
-function withoutKey(id: number): string {
-  return id === 31 ? '{"name":"no key"}' : `{"id":${id}}`
-}
-
-/** Asks `first` about the page before it is fetched. */
-function withFirst(
-  fetchPage: PageSource['fetchPage'],
-  first: (page: number) => void,
-): PageSource['fetchPage'] {
-  return async (page, ...others) => {
-    first(page)
-    return fetchPage(page, ...others)
+/** The same source, of which something happens before each answer. May throw. */
+function withFirst(source: PageSource, first: (...request: Parameters<PageSource['fetchPage']>) => unknown) {
+  const fetchPage: PageSource['fetchPage'] = async (...request) => {
+    first(...request)
+    return source.fetchPage(...request)
   }
-}
-
-function refresh(test: TestMirror, list: { source: Parameters<typeof runOnce>[1]['source'] }) {
-  return runOnce(test, list, { instead: 'newest' })
+  return { source: { ...source, fetchPage } }
 }
 
 function stateOf(test: TestMirror): Record<string, unknown> {
@@ -50,57 +51,46 @@ function status(test: TestMirror): Record<string, unknown> {
   return test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)[0] ?? {}
 }
 
+const isoNow = ({ clock }: TestMirror) => new Date(clock.now()).toISOString()
+
 describe('a refresh', () => {
   it('brings new rows, is a run without a walk, and says as of when they are there', async () => {
     const { test, list } = await synced()
     const asOf = status(test).as_of
     list.ids.push(31, 32, 33)
-    const at = new Date(test.clock.now()).toISOString()
+    const at = isoNow(test)
 
-    const result = await refresh(test, list)
+    const result = await runOnce(test, list, NEWEST)
 
     expect(result).toMatchObject({ error: null, walk: null, isInstead: true })
     expect(mirroredIds(test)).toEqual(upTo(33))
-    expect(runs(test).at(-1)).toMatchObject({
-      trigger: 'refresh',
-      walk_id: null,
-      rows_added: 3,
-      first_page: null,
-    })
+    const run = { trigger: 'refresh', walk_id: null, rows_added: 3, first_page: null }
+    expect(runs(test).at(-1)).toMatchObject(run)
     expect(walks(test)).toHaveLength(1)
     expect(status(test)).toMatchObject({ as_of: asOf, fresh_as_of: at, newest: 'last', coverage: 'steady' })
     expect(test.value('SELECT count(*) FROM sync_pages WHERE walk_id > 1')).toBe(0)
   })
 
-  it('of a short list is a full walk', async () => {
+  it('of a list that is short, or was never read whole, is a full walk', async () => {
     const { test, list } = await synced({ ids: upTo(12) })
+    const other = openTestMirror()
 
-    const result = await refresh(test, list)
+    const result = await runOnce(test, list, NEWEST)
+    await runOnce(other, scriptedList({ ids: upTo(30) }), NEWEST)
 
     expect(result).toMatchObject({ error: null, isInstead: false, coverage: 'steady' })
     expect(walks(test)).toHaveLength(2)
-  })
-
-  it('of a list that was never read whole is a full walk', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(30) })
-
-    await refresh(test, list)
-
-    expect(status(test)).toMatchObject({ rows: 30, coverage: 'steady' })
-    expect(runs(test)).toMatchObject([{ trigger: 'manual' }])
+    expect(status(other)).toMatchObject({ rows: 30, coverage: 'steady' })
+    expect(runs(other)).toMatchObject([{ trigger: 'manual' }])
   })
 
   it('that is due and meets a list which another process has is told of as a refresh', async () => {
     const { test, list } = await synced({ ids: upTo(12) })
     await openTestMirror({ file: test.file, clock: test.clock }).store.acquire(jobOf())
+    const refresh = policyOf(test.clock.now)
 
-    const due = await runOnce(test, list, {
-      instead: 'due',
-      refresh: policyOf(test.clock.now),
-      trigger: 'schedule',
-    })
-    const asked = await runOnce(test, list, { instead: 'newest' })
+    const due = await runOnce(test, list, { instead: 'due', refresh, trigger: 'schedule' })
+    const asked = await runOnce(test, list, NEWEST)
 
     expect(due).toMatchObject({ run: null, walk: null, trigger: 'refresh', error: { code: 'BUSY' } })
     expect(asked).toMatchObject({ run: null, walk: null, trigger: 'manual', error: { code: 'BUSY' } })
@@ -108,27 +98,25 @@ describe('a refresh', () => {
 
   it('that is stopped leaves no gap that the next one does not read', async () => {
     const { test, list } = await synced({ ids: upTo(300) })
-    const before = stateOf(test)
+    const { settledAt, freshAsOf } = stateOf(test)
     list.ids.push(...upTo(360).slice(300))
     const stop = new AbortController()
     const stopped = scriptedList({ ids: list.ids, before: (answer) => answer === 4 && stop.abort() })
 
-    const result = await runOnce(test, stopped, { instead: 'newest', signal: stop.signal })
+    const result = await runOnce(test, stopped, { ...NEWEST, signal: stop.signal })
 
     expect(result).toMatchObject({ isInstead: true, error: { code: 'INTERRUPTED' } })
     expect(runs(test).at(-1)).toMatchObject({ trigger: 'refresh', status: 'interrupted' })
-    expect(stateOf(test)).toMatchObject({ settledAt: before.settledAt, freshAsOf: before.freshAsOf })
-    await refresh(test, list)
+    expect(stateOf(test)).toMatchObject({ settledAt, freshAsOf })
+    await runOnce(test, list, NEWEST)
     expect(mirroredIds(test)).toEqual(upTo(360))
   })
 
   it('that fails is not tried again before its time', async () => {
     const { test, list } = await synced()
-    const failing = scriptedList({
-      ids: list.ids,
-      before: () => {
-        throw new Error('no answer')
-      },
+    const failing = withFirst(list.source, (_page, observe) => {
+      observe({ kind: 'request' })
+      throw new Error('no answer')
     })
     const due: Partial<JobOptions> = { instead: 'due', refresh: policyOf(test.clock.now) }
     test.clock.advance(HOUR)
@@ -139,7 +127,6 @@ describe('a refresh', () => {
 
     test.clock.advance(HOUR)
     await runOnce(test, list, due)
-    expect(list.asked).not.toEqual([])
     expect(runs(test).map(({ status: end }) => end)).toEqual(['succeeded', 'failed', 'succeeded'])
   })
 
@@ -147,17 +134,15 @@ describe('a refresh', () => {
     'finds the end of a list that became shorter where a page past it is refused with %s',
     async (code) => {
       const { test, list } = await synced({ ids: upTo(42) })
-      const refuse = (page: number) => {
+      const strict = withFirst(list.source, (page) => {
         if (page > Math.ceil(list.ids.length / 3)) throw new JobError(code, 'no such page')
-      }
-      const strict = { ...list.source, fetchPage: withFirst(list.source.fetchPage, refuse) }
+      })
       list.ids.splice(0, 9)
       list.ids.push(43, 44, 45)
-      const at = new Date(test.clock.now()).toISOString()
+      const at = isoNow(test)
 
-      const result = await refresh(test, { source: strict })
+      expect(await runOnce(test, strict, NEWEST)).toMatchObject({ error: null, isInstead: true })
 
-      expect(result).toMatchObject({ error: null, isInstead: true })
       expect(mirroredIds(test)).toEqual(upTo(45))
       expect(status(test)).toMatchObject({ fresh_as_of: at, newest: 'last' })
     },
@@ -167,154 +152,110 @@ describe('a refresh', () => {
     const { test, list } = await synced({ ids: upTo(300) })
     // For so long older pages are owed.
     test.clock.advance(2 * HOUR)
-    const source: typeof list.source = {
-      ...list.source,
-      fetchPage: (page, observe, ...others) => {
-        observe({ kind: 'request' })
-        observe({ kind: 'request' })
-        return list.source.fetchPage(page, observe, ...others)
-      },
-    }
+    const tries = withFirst(list.source, (_page, observe) => {
+      observe({ kind: 'request' })
+      observe({ kind: 'request' })
+    })
     const policy = policyOf(test.clock.now, { share: shareOf(test.clock.now, { limit: 60 }) })
-    const level = () => policy.share.level()
     const refreshDue = async () => {
-      await runOnce(test, { source }, { instead: 'due', refresh: policy })
+      await runOnce(test, tries, { instead: 'due', refresh: policy })
       return Number(runs(test).at(-1)?.requests)
     }
 
     // Both ends are read until 25 rows are known: nine pages each. Older ones have to wait until the share has carried that.
     expect(await refreshDue()).toBe(3 * 18)
-    expect(level()).toBe(3 * 18)
+    expect(policy.share.level()).toBe(3 * 18)
     test.clock.advance(HOUR - MINUTE)
     const requests = await refreshDue()
     expect(requests).toBeGreaterThan(60)
     expect(requests).toBeLessThanOrEqual(60 + 3)
-    expect(level()).toBe(requests)
+    expect(policy.share.level()).toBe(requests)
   })
 
   it.each([21, null])(
     'reads on behind the rows that the first walk found in front at its end, killed at request %s',
     async (killedAt) => {
       const test = openTestMirror()
-      const list = scriptedList({ ids: upTo(201).toReversed(), perPage: 25 })
-      const { ids, asked, source } = list
+      const { ids, asked, source } = scriptedList({ ids: upTo(201).toReversed(), perPage: 25 })
       const stop = new AbortController()
-      const fetchPage = withFirst(source.fetchPage, () => {
+      const moving = withFirst(source, () => {
         test.clock.advance(1000)
         // Some of them stand behind the pages in front that the walk looks at again.
         if (asked.length === 9 && ids.length === 201) ids.unshift(...upTo(500).slice(201).toReversed())
         if (asked.length + 1 === killedAt) stop.abort()
       })
-      const moving = { source: { ...source, fetchPage } }
       await runOnce(test, moving, { signal: stop.signal })
       if (killedAt !== null) await runOnce(test, moving)
-      if (killedAt === null) expect(mirroredIds(test).length).toBeLessThan(500)
+      else expect(mirroredIds(test).length).toBeLessThan(500)
       test.clock.advance(MINUTE)
 
-      await refresh(test, moving)
+      await runOnce(test, moving, NEWEST)
 
       expect(mirroredIds(test)).toEqual(upTo(500))
     },
   )
 
-  it('tells once of values that do not fit their column, and of items without a usable key', async () => {
+  it('tells once of values that do not fit their column, and of items without a usable key, and still knows the newest end', async () => {
     const { test, list } = await synced({
-      item: (id) => (id === 31 ? '{"name":"no key"}' : `{"id":${id},"size":${id > 30 ? '"large"' : 1}}`),
+      item: (id) => (id === 31 ? '{"name":"no key"}' : `{"id":${id},"size":${id === 32 ? '"large"' : 1}}`),
     })
-    list.ids.push(31, 32)
     const told: unknown[] = []
     const observe = hearing({
       notices: ({ page, notices }) =>
         told.push(...notices.map(({ level, message }) => [page, level, message])),
     })
+    list.ids.push(32, 33, 34)
+    await runOnce(test, list, { ...NEWEST, observe })
+    list.ids.push(31)
 
-    await runOnce(test, list, { instead: 'newest', observe })
-    await runOnce(test, list, { instead: 'newest', observe })
+    await runOnce(test, list, { ...NEWEST, observe })
+    await runOnce(test, list, { ...NEWEST, observe })
 
     expect(told).toEqual([
       [11, 'warn', expect.stringContaining('size__text')],
-      [11, 'warn', expect.stringContaining('no usable key')],
+      [12, 'warn', expect.stringContaining('no usable key')],
     ])
-  })
-
-  it('still knows the newest end where an item without a usable key appears', async () => {
-    const { test, list } = await synced({ item: withoutKey })
-    list.ids.push(32, 33, 34)
-    await refresh(test, list)
-    list.ids.push(31)
-
-    await refresh(test, list)
-
-    expect(stateOf(test)).toMatchObject({ places: { first: 0, last: 3, elsewhere: 0 } })
+    expect(stateOf(test)).toMatchObject({ newest: 'last', places: { first: 0, last: 3, elsewhere: 0 } })
   })
 })
 
 describe('between two pages of a walk', () => {
   it('a refresh goes first, and the accounts of the walk know nothing of it', async () => {
-    const test = openTestMirror()
-    const inFlight: number[] = []
+    const inFlight = new Set<number>()
     let open = 0
-    const list = scriptedList({
-      ids: upTo(60),
-      before: (answer, { ids }) => {
-        inFlight.push(open)
-        test.clock.advance(10 * MINUTE)
-        if (answer === 30) ids.push(61, 62)
-      },
+    const { test, list } = await synced({ ids: upTo(60) }, ({ clock }, answer, ids) => {
+      clock.advance(10 * MINUTE)
+      if (answer === 10) ids.push(61, 62)
     })
-    const { source } = list
-    const watched = {
-      ...source,
-      fetchPage: async (...request: Parameters<typeof source.fetchPage>) => {
-        open++
-        try {
-          return await source.fetchPage(...request)
-        } finally {
-          open--
-        }
-      },
+    const fetchPage: PageSource['fetchPage'] = async (...request) => {
+      inFlight.add(++open)
+      return list.source.fetchPage(...request).finally(() => open--)
     }
-    await runOnce(test, { source })
 
-    const { coverage, walk, error } = await runOnce(
-      test,
-      { source: watched },
-      { refresh: policyOf(test.clock.now) },
-    )
+    const watched = { source: { ...list.source, fetchPage } }
+    const result = await runOnce(test, watched, { refresh: policyOf(test.clock.now) })
 
-    expect({ error, coverage }).toEqual({ error: null, coverage: 'repaired' })
+    expect(result).toMatchObject({ error: null, coverage: 'repaired' })
     expect(mirroredIds(test)).toEqual(upTo(62))
     // Answers are written in the order of their requests: never are two under way.
-    expect(new Set(inFlight.slice(21))).toEqual(new Set([1]))
-    const triggers = runs(test).map(({ trigger }) => trigger)
-    expect(triggers.filter((trigger) => trigger === 'refresh').length).toBeGreaterThan(1)
-    expect(walks(test).at(-1)).toMatchObject({ id: walk?.id, rows_seen: 62, status: 'complete' })
-    const added = runs(test).reduce((sum, run) => sum + Number(run.rows_added), 0)
-    expect(added).toBe(62)
+    expect([...inFlight]).toEqual([1])
+    expect(runs(test).filter(({ trigger }) => trigger === 'refresh').length).toBeGreaterThan(1)
+    expect(walks(test).at(-1)).toMatchObject({ id: result.walk?.id, rows_seen: 62, status: 'complete' })
+    expect(runs(test).reduce((sum, run) => sum + Number(run.rows_added), 0)).toBe(62)
   })
 
   it('a row that comes while a list of 100 pages is walked is there within 6 seconds, at every: 2s', async () => {
-    const test = openTestMirror()
     const cameAt = new Map<number, number>()
-    const list = scriptedList({
-      ids: upTo(2500),
-      perPage: 25,
-      before: (answer, { ids }) => {
-        // One answer a second.
-        test.clock.advance(1000)
-        if (answer <= 101 || answer % 7 !== 0) return
-        ids.push(5000 + answer)
-        cameAt.set(5000 + answer, test.clock.now())
-      },
+    const { test, list } = await synced({ ids: upTo(2500), perPage: 25 }, ({ clock }, answer, ids) => {
+      // One answer a second.
+      clock.advance(1000)
+      if (answer % 7 !== 0) return
+      ids.push(5000 + answer)
+      cameAt.set(5000 + answer, clock.now())
     })
-    await runOnce(test, list)
-    test.clock.advance(MINUTE)
-    const policy = policyOf(test.clock.now, {
-      every: 2000,
-      share: shareOf(test.clock.now, { limit: 120, percent: 50 }),
-    })
+    const share = shareOf(test.clock.now, { limit: 120, percent: 50 })
 
-    await runOnce(test, list, { refresh: policy })
+    await runOnce(test, list, { refresh: policyOf(test.clock.now, { every: 2000, share }) })
 
     const end = test.clock.now()
     const rows = test.rows('SELECT id, _first_seen_at AS at FROM orders WHERE id > 5000')
@@ -324,63 +265,100 @@ describe('between two pages of a walk', () => {
     expect(Math.max(...late)).toBeLessThanOrEqual(6000)
   })
 
-  it('no older page is read of a list whose newest end is not due while it is walked', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(60), before: () => test.clock.advance(1000) })
-    await runOnce(test, list)
+  it('no older page is read of a list whose newest end is not due while it is walked, and nothing where no refresh is configured', async () => {
+    const { test, list } = await synced({ ids: upTo(60) }, ({ clock }) => clock.advance(1000))
     test.clock.advance(10 * MINUTE)
-    const before = list.asked.length
 
-    await runOnce(test, list, { refresh: policyOf(test.clock.now, { every: 60 * MINUTE }) })
+    await runOnce(test, list, { refresh: policyOf(test.clock.now) })
+    await runOnce(test, list)
 
-    expect(list.asked.slice(before, before + 20)).toEqual(upTo(20))
+    expect(list.asked.slice(0, 20)).toEqual(upTo(20))
+    expect(runs(test).map(({ trigger }) => trigger)).toEqual(['manual', 'manual', 'manual'])
   })
 
   it('a refresh waits until the share has room for it', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(60), before: () => test.clock.advance(1000) })
-    await runOnce(test, list)
+    const { test, list } = await synced({ ids: upTo(60) }, ({ clock }) => clock.advance(1000))
     test.clock.advance(HOUR)
     const begun = test.clock.now()
-    const policy = policyOf(test.clock.now)
+    const refresh = policyOf(test.clock.now)
     // Beyond what newest ends may begin with by 10 requests, of which the share carries one a second.
-    await policy.share.take(() => ({ cost: 1.5 * 60 + 10 }))
+    await refresh.share.take(() => ({ cost: 1.5 * 60 + 10 }))
 
-    await runOnce(test, list, { refresh: policy })
+    await runOnce(test, list, { refresh })
 
-    const refreshes = test.rows("SELECT started_at FROM sync_runs WHERE trigger = 'refresh' ORDER BY id")
-    expect(Date.parse(String(refreshes[0]?.started_at)) - begun).toBe(10_000)
-  })
-
-  it('no refresh goes first where none is configured', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(60), before: () => test.clock.advance(MINUTE) })
-    await runOnce(test, list)
-    await runOnce(test, list)
-
-    expect(runs(test).map(({ trigger }) => trigger)).toEqual(['manual', 'manual'])
+    const refreshed = runs(test).find(({ trigger }) => trigger === 'refresh')
+    expect(Date.parse(String(refreshed?.started_at)) - begun).toBe(10_000)
   })
 
   it('older pages are read with what is left of the share, in turn with those of walks', async () => {
-    const test = openTestMirror()
+    const { test, list } = await synced({ ids: upTo(90) }, ({ clock }) => clock.advance(MINUTE))
     const urgencies: unknown[] = []
-    const list = scriptedList({ ids: upTo(300), before: () => test.clock.advance(MINUTE) })
-    const { source } = list
-    const watched = {
-      ...source,
-      fetchPage: (...request: Parameters<typeof source.fetchPage>) => {
-        urgencies.push(request[3] ?? 'ahead')
-        return source.fetchPage(...request)
-      },
-    }
-    await runOnce(test, { source: watched })
-    urgencies.length = 0
-
+    const watched = withFirst(list.source, (...request) => urgencies.push(request[3]))
     test.clock.advance(HOUR)
-    const cheap = policyOf(test.clock.now, { share: shareOf(test.clock.now, { limit: 60 }) })
-    await runOnce(test, { source: watched }, { refresh: cheap })
+
+    await runOnce(test, watched, { refresh: policyOf(test.clock.now) })
 
     expect(urgencies.filter((urgency) => urgency === 'walk').length).toBeGreaterThan(5)
-    expect(runs(test).reduce((sum, run) => sum + Number(run.requests), 0)).toBeGreaterThanOrEqual(200)
+  })
+})
+
+/** A walk that is refreshed twice a day. */
+const walk = ({ clock }: TestMirror) => ({ refresh: policyOf(clock.now, { every: DAY / 2 }) })
+
+describe('once a clock that ran ahead was set back', () => {
+  const ids = upTo(30)
+
+  it.each([
+    ['a refresh', () => NEWEST],
+    ['a walk', walk],
+  ] as const)('%s claims nothing that is to come', async (_what, how) => {
+    const { test, list } = await synced()
+    test.clock.advance(DAY)
+    await runOnce(test, list, NEWEST)
+    test.clock.advance(-DAY)
+    const at = isoNow(test)
+
+    await runOnce(test, list, how(test))
+
+    expect(status(test).fresh_as_of).toBe(at)
+  })
+
+  it('a walk that takes until then claims nothing of the time that the wrong clock showed', async () => {
+    const { test, list } = await synced()
+    test.clock.advance(DAY)
+    await runOnce(test, list, NEWEST)
+    test.clock.advance(-1)
+    const at = isoNow(test)
+
+    await runOnce(test, scriptedList({ ids, before: () => test.clock.advance(MINUTE) }), walk(test))
+
+    expect(status(test)).toMatchObject({ as_of: at, fresh_as_of: at })
+  })
+
+  it('a refresh that this interrupts claims nothing', async () => {
+    const { test, list } = await synced({}, ({ clock }, answer) => answer === 2 && clock.advance(-MINUTE))
+    test.clock.advance(DAY)
+
+    await runOnce(test, list, NEWEST)
+
+    const { as_of, fresh_as_of } = status(test)
+    expect(fresh_as_of).toBe(as_of)
+  })
+
+  it('a refresh that fails is not tried again with each page of a walk', async () => {
+    const { test, list } = await synced({}, ({ clock }) => clock.advance(8000))
+    test.clock.advance(DAY)
+    await runOnce(test, list, NEWEST)
+    test.clock.advance(-DAY)
+    const failing = withFirst(list.source, (_page, _observe, _signal, urgency) => {
+      if (urgency === 'refresh') throw new Error('no answer')
+    })
+
+    await runOnce(test, failing, { refresh: policyOf(test.clock.now, { every: MINUTE }) })
+
+    const failed = runs(test).filter(({ status: end }) => end === 'failed')
+    const times = failed.map(({ started_at }) => Date.parse(String(started_at)))
+    expect(times.length).toBeGreaterThan(1)
+    expect(times.every((at, index) => index === 0 || at - (times[index - 1] ?? 0) >= MINUTE)).toBe(true)
   })
 })

@@ -139,12 +139,14 @@ describe('what was not read', () => {
   })
 })
 
+/** Rows that come and change at the newest end, a minute, as a refresh knows them after this. */
+function newsAfter(move: (list: Listing) => unknown): number {
+  const { list, refresh } = synced('first')
+  move(list)
+  return refresh().state.news
+}
+
 it('a refresh learns from rows that came how often it is worth while, and from changed ones by a sixteenth', () => {
-  const newsAfter = (move: (list: Listing) => unknown) => {
-    const { list, refresh } = synced('first')
-    move(list)
-    return refresh().state.news
-  }
   const none = newsAfter(() => {})
   const learned = newsAfter((list) => list.change(0, 16)) - none
 

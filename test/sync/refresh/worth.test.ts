@@ -50,6 +50,12 @@ it.each([
   expect(levelAt({ at: NOW, level: 9 }, SHARE, NOW + minutes * MINUTE)).toBeCloseTo(level)
 })
 
+/** The news of an end whose first two readings found so many new rows each. */
+function newsOf(added: number): number {
+  const readAt = [9, 18].map((minutes) => NOW + minutes * MINUTE)
+  return readAt.reduce((known, at) => afterNewest(known, { added, changed: 0 }, at), freshness(12)).news
+}
+
 describe('what is learned', () => {
   it.each([
     [0, 0, 0.5],
@@ -61,11 +67,6 @@ describe('what is learned', () => {
   })
 
   it('tells a list that turns out to be busy from quiet ones by its second reading', () => {
-    const newsOf = (added: number) =>
-      [9, 18]
-        .map((minutes) => NOW + minutes * MINUTE)
-        .reduce((known, at) => afterNewest(known, { added, changed: 0 }, at), freshness(12)).news
-
     expect(newsOf(27) / newsOf(0)).toBeGreaterThan(10)
   })
 
