@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { UsageError } from '../errors.ts'
-import { viewName } from '../store/columns/catalog.ts'
+import { tableName } from '../store/columns/catalog.ts'
 import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../store/core/reading.ts'
 import { literal, quoted, type Rule } from '../store/core/sql.ts'
 import { printable } from '../text.ts'
@@ -89,7 +89,7 @@ async function exportedRows(
     where = ` WHERE ${ownerColumn(name)} IN (${ids.map(literal).join(', ')})`
   }
   if (format === 'ndjson' && (await mirror.ask(collectionNames())).includes(name)) {
-    const raw = quoted(viewName(name, 'raw'))
+    const raw = quoted(tableName(name, 'raw'))
     return { ...(await mirror.query(`SELECT _json FROM ${raw}${where}`, [])), format: 'items' }
   }
   const all = await mirror.query(`SELECT * FROM ${quoted(name)} LIMIT 0`, [])

@@ -97,6 +97,20 @@ export function freeName(
   return candidate(ending)
 }
 
+/** The names, each numbered if SQLite compares it as equal with one before it or a reserved one. */
+export function freeNames(
+  names: readonly string[],
+  reserved: readonly string[],
+  limits: ColumnLimits,
+): string[] {
+  const taken = new Set(reserved.map(foldName))
+  return names.map((name) => {
+    const free = freeName(name, (candidate) => taken.has(foldName(candidate)), limits)
+    taken.add(foldName(free))
+    return free
+  })
+}
+
 /** The same text for names that SQLite compares as equal: it ignores the case of ASCII letters only. */
 export function foldName(name: string): string {
   return name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())

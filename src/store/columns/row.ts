@@ -95,7 +95,7 @@ function everyPlacedLeaf(
       if (child?.slot) visit(child.slot, value, own)
       continue
     }
-    const isLeftOut = (change === 'add' || change === 'text') && catalog.isFull
+    const isLeftOut = (change === 'add' || change === 'text') && catalog.room <= 0
     if (!isLeftOut) return false
   }
   return true

@@ -11,7 +11,7 @@ import {
   type TableShape,
   tableName,
 } from '../columns/catalog.ts'
-import type { Column } from '../columns/column.ts'
+import type { Column, SqlValue } from '../columns/column.ts'
 import { type ArrayValue, type TypedRow, toRow } from '../columns/row.ts'
 import { createRowWriter, type RowWriter } from './rows.ts'
 import { all, type Dialect, one, quoted, type Rule, type Runner, run } from './sql.ts'
@@ -76,10 +76,8 @@ export function* knownTables(dialect: Dialect, collection: ConfiguredCollection)
 }
 
 function* versionOf(name: string): Rule<number> {
-  const row = yield* one<{ version: number }>('SELECT version FROM sync_collections WHERE name = :name', {
-    name,
-  })
-  return row?.version ?? 0
+  const text = 'SELECT version FROM sync_collections WHERE name = :name'
+  return (yield* one<{ version: number }>(text, { name }))?.version ?? 0
 }
 
 /** Items that are to be stored, with their keys. */
@@ -163,20 +161,20 @@ function* fillList(
     JOIN ${quoted(tableName(name, 'json'))} AS j ON j."_row" = t."_row"
     WHERE ${numbered.map((field) => `t.${field} IS NOT NULL`).join(' OR ')}
   `)
-  const filled = rows.flatMap(({ row, text }) => {
+  const arrays: ArrayValue[] = []
+  const filled: SqlValue[][] = []
+  for (const { row, text } of rows) {
     const typed = toRow(catalog, asJsonObject(parseExact(text)))
-    const value = typed && dialect.stored(typed).values.get(list.name)
-    return typed && value !== undefined ? [{ typed, line: [value, BigInt(row)] }] : []
-  })
+    const array = typed?.arrays.find(({ column }) => column === list.name)
+    if (!typed || !array) continue
+    arrays.push(array)
+    filled.push([dialect.stored(typed).values.get(list.name) ?? null, BigInt(row)])
+  }
   const line = dialect.lines({ list: 'text', row: 'bigint' })
+  const set = [`${quoted(list.name)} = ${line.value('list')}`, ...numbered.map((field) => `${field} = NULL`)]
   yield* line.run(
-    `
-      UPDATE ${quoted(name)} AS t
-      SET ${[`${quoted(list.name)} = ${line.value('list')}`, ...numbered.map((field) => `${field} = NULL`)].join(', ')}
-      ${line.from}
-      WHERE t."_row" = ${line.value('row')}
-    `,
-    filled.map(({ line: values }) => values),
+    `UPDATE ${quoted(name)} AS t SET ${set.join(', ')} ${line.from} WHERE t."_row" = ${line.value('row')}`,
+    filled,
   )
-  return filled.flatMap(({ typed }) => typed.arrays.filter(({ column }) => column === list.name))
+  return arrays
 }

@@ -1,4 +1,3 @@
-import { packTexts } from '../../json/value.ts'
 import type { Key, ListedItem, StoredItem } from '../../sync/items.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
@@ -25,13 +24,6 @@ import {
 
 // The rows of a collection in its three tables.
 
-interface StoredRow {
-  id: string
-  text: string
-  firstAt: StoredTime
-  changedAt: StoredTime
-}
-
 /** Compares each item with its row, or its reject if it has no usable key. */
 export function* lookUp(
   dialect: Dialect,
@@ -39,46 +31,39 @@ export function* lookUp(
   job: Job,
   items: readonly ListedItem[],
 ): Rule<StoredItem[]> {
+  const { name } = job.collection
   // An item has no row if the key columns cannot hold its key exactly: 007 is not 7.
   const ids = items.flatMap((listed) =>
     'key' in listed && keyValues(listed.key.parts, keys.keyTypes) ? [listed.id] : [],
   )
-  const rows =
-    ids.length === 0
-      ? []
-      : yield* all<StoredRow>(rowsSql(dialect, keys, job), { ...namesOf(job), ids: JSON.stringify(ids) })
+  const rows = yield* all<{ id: string; text: string } & Record<'firstAt' | 'changedAt', StoredTime>>(
+    `
+      SELECT wanted.value AS id, j."_json" AS text, t."_first_seen_at" AS "firstAt", t."_changed_at" AS "changedAt"
+      FROM ${dialect.each(':ids::text', 'wanted')}
+      CROSS JOIN ${quoted(name)} AS t
+      CROSS JOIN ${quoted(tableName(name, 'json'))} AS j
+      WHERE t."_organization_id" = :organization::text AND ${dialect.hasId(keys, 't', 'wanted.value')} AND j."_row" = t."_row"
+    `,
+    { ...namesOf(job), ids: JSON.stringify(ids) },
+  )
   const stored = new Map(rows.map((row) => [row.id, row]))
   const states: StoredItem[] = []
-  for (const listed of items)
-    states.push(
-      'reject' in listed
-        ? yield* rejectOf(job, listed.id)
-        : comparedItem(listed.item.text, stored.get(listed.id)),
-    )
+  for (const listed of items) {
+    const row = stored.get(listed.id)
+    if ('reject' in listed) states.push(yield* rejectOf(job, listed.id))
+    else if (!row) states.push({ state: 'absent' })
+    else {
+      const { text } = row
+      const times = { firstAt: msOf(row.firstAt), changedAt: msOf(row.changedAt) }
+      states.push(text === listed.item.text ? { state: 'same', times } : { state: 'different', text, times })
+    }
+  }
   return states
 }
 
-function rowsSql({ each, hasId }: Dialect, keys: Keys, { collection: { name } }: Job): string {
-  return `
-    SELECT wanted.value AS id, j."_json" AS text, t."_first_seen_at" AS "firstAt", t."_changed_at" AS "changedAt"
-    FROM ${each(':ids::text', 'wanted')}
-    CROSS JOIN ${quoted(name)} AS t
-    CROSS JOIN ${quoted(tableName(name, 'json'))} AS j
-    WHERE t."_organization_id" = :organization::text AND ${hasId(keys, 't', 'wanted.value')} AND j."_row" = t."_row"
-  `
-}
-
-function comparedItem(text: string, row: StoredRow | undefined): StoredItem {
-  if (!row) return { state: 'absent' }
-  const times = { firstAt: msOf(row.firstAt), changedAt: msOf(row.changedAt) }
-  return row.text === text ? { state: 'same', times } : { state: 'different', text: row.text, times }
-}
-
 function* rejectOf(job: Job, id: string): Rule<StoredItem> {
-  const known = yield* one(`SELECT 1 FROM sync_rejects WHERE ${OF_JOB} AND fingerprint = :id`, {
-    ...namesOf(job),
-    id,
-  })
+  const text = `SELECT 1 FROM sync_rejects WHERE ${OF_JOB} AND fingerprint = :id`
+  const known = yield* one(text, { ...namesOf(job), id })
   return known === null ? { state: 'absent' } : { state: 'same', times: null }
 }
 
@@ -103,32 +88,26 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
     return shape.columns.map(({ name }) => values.get(name) ?? null)
   }
 
-  /** When the last versions of these items ended that are not live, by their ids. */
-  function* endsOf(organization: string, added: readonly Writing[]): Rule<Map<string, StoredTime>> {
-    const ids = JSON.stringify(added.map(({ upsert }) => upsert.key.id))
-    const rows = yield* all<{ id: string; ended: StoredTime }>(sql.ends, { organization, ids })
-    return new Map(rows.map(({ id, ended }) => [id, ended]))
-  }
-
-  function* add(
-    organization: string,
-    added: readonly Writing[],
-    { seq, firstRow, mayReturn }: Taken,
-    at: string,
-  ) {
-    const ends = mayReturn ? yield* endsOf(organization, added) : null
+  function* add(organization: string, added: readonly Writing[], taken: Taken, at: string): Rule<void> {
+    // When the last versions of items ended that are not live.
+    const ends = new Map<string, StoredTime>()
+    if (taken.mayReturn) {
+      const ids = JSON.stringify(added.map(({ upsert }) => upsert.key.id))
+      const ended = yield* all<{ id: string; ended: StoredTime }>(sql.ends, { organization, ids })
+      for (const row of ended) ends.set(row.id, row.ended)
+    }
     const typed: SqlValue[][] = []
     const json: SqlValue[][] = []
     for (const [index, { upsert, row }] of added.entries()) {
-      const end = ends?.get(upsert.key.id)
+      const end = ends.get(upsert.key.id)
       // If the clock went back, an item that returns begins when its last version ended.
       const since = end === undefined ? at : timeOf(Math.max(msOf(end), msOf(at)))
-      const number = BigInt(firstRow + index)
+      const number = BigInt(taken.firstRow + index)
       typed.push([since, since, number, ...keyOf(upsert.key), ...valuesOf(row)])
       json.push([number, end === undefined ? 'added' : 'returned', upsert.text])
     }
     yield* sql.add(typed, { organization })
-    yield* sql.addJson(json, { seq })
+    yield* sql.addJson(json, { seq: taken.seq })
   }
 
   function* change(job: Job, changed: readonly Writing[], seq: number, at: string): Rule<void> {
@@ -156,12 +135,11 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
     if (upserts.length === 0) return
     const { organization, collection } = namesOf(job)
     const at = timeOf(time)
-    const rows = upserts.flatMap((upsert, index): Writing[] => {
+    const [added, changed]: [Writing[], Writing[]] = [[], []]
+    for (const [index, upsert] of upserts.entries()) {
       const row = typed[index]
-      return row ? [{ upsert, row }] : []
-    })
-    const added = rows.filter(({ upsert }) => upsert.change === 'added')
-    const changed = rows.filter(({ upsert }) => upsert.change === 'changed')
+      if (row) (upsert.change === 'added' ? added : changed).push({ upsert, row })
+    }
     const taken = yield* takeSeq(collection, at, { rows: added.length })
     if (added.length > 0) yield* add(organization, added, taken, at)
     if (changed.length > 0) yield* change(job, changed, taken.seq, at)
@@ -202,10 +180,8 @@ function statementsOf(dialect: Dialect, shape: TableShape) {
     ),
     addJson: of(
       { row: 'bigint', change: 'text', json: 'text' },
-      (line, given) => `
-        INSERT INTO ${json} ("_row", "_change", "_json", "_seq")
-        ${line.rows([...given, seq])}
-      `,
+      (line, given) =>
+        `INSERT INTO ${json} ("_row", "_change", "_json", "_seq") ${line.rows([...given, seq])}`,
     ),
     ends: `
       SELECT wanted.value AS id, max(h."_valid_to") AS ended
@@ -296,29 +272,24 @@ export function* takeSeq(
 /** The most ids that one call of `liveKeys` returns. */
 const KEYS_BATCH = 4000
 
-/** The ids of live rows in the order of their key, a batch at a time. `from`: the last key of the batch before, as texts (see `Store.liveKeys`). */
+/** The ids of live rows in the order of their numbers, a batch at a time. `from`: the last number of the batch before (see `Store.liveKeys`). */
 export function* liveKeys(
-  { keyColumns, keyTypes }: Keys,
-  job: Job,
+  dialect: Dialect,
+  keys: Keys,
+  { organization, collection }: Job,
   from: string | null,
 ): Rule<{ ids: string[]; next: string | null }> {
-  const order = keyColumns.map(quoted).join(', ')
-  const last = from === null ? [] : (JSON.parse(from) as string[])
-  const after = keyTypes.map((type, index) => `:p${index}::${SQL_TYPES[type]}`).join(', ')
-  const rows = yield* all<Record<string, string>>(
+  // IS TRUE: by an index of organizations SQLite would find all rows for each batch, and sort them.
+  const rows = yield* all<{ id: string; row: number }>(
     `
-      SELECT ${keyColumns.map((name, index) => `CAST(${quoted(name)} AS TEXT) AS k${index}`).join(', ')}
-      FROM ${quoted(job.collection.name)}
-      WHERE "_organization_id" = :organization ${from === null ? '' : `AND (${order}) > (${after})`}
-      ORDER BY ${order}
+      SELECT ${dialect.idOfRow(keys, 't')} AS id, t."_row" AS "row"
+      FROM ${quoted(collection.name)} AS t
+      WHERE t."_row" > :from::bigint AND (t."_organization_id" = :organization) IS TRUE
+      ORDER BY t."_row"
       LIMIT ${KEYS_BATCH}
     `,
-    {
-      organization: job.organization.id,
-      ...Object.fromEntries(last.map((text, index) => [`p${index}`, text])),
-    },
+    { organization: organization.id, from: from ?? 0 },
   )
-  const texts = rows.map((row) => keyColumns.map((_, index) => row[`k${index}`] ?? ''))
-  const isLast = texts.length < KEYS_BATCH
-  return { ids: texts.map(packTexts), next: isLast ? null : JSON.stringify(texts.at(-1)) }
+  const last = rows.length < KEYS_BATCH ? null : String(rows.at(-1)?.row)
+  return { ids: rows.map(({ id }) => id), next: last }
 }

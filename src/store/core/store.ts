@@ -122,6 +122,6 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
       if (end !== null) await inBatches(() => writing(() => pruneHistory(dialect, job, end)))
       await runner.analyze?.()
     },
-    liveKeys: (job, from) => readingRows(job, (keys) => liveKeys(keys, job, from)),
+    liveKeys: (job, from) => readingRows(job, (keys) => liveKeys(dialect, keys, job, from)),
   }
 }

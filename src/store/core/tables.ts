@@ -9,7 +9,6 @@ import {
   type TableShape,
   tableName,
   VIEW_KINDS,
-  viewName,
 } from '../columns/catalog.ts'
 import { type Column, type ColumnChange, columnType } from '../columns/column.ts'
 import { all, type Dialect, exec, one, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
@@ -67,44 +66,39 @@ export function* loadCatalog(dialect: Dialect, { name, key }: ConfiguredCollecti
   return createCatalog(yield* loadColumns(dialect, name), splitKey(key), dialect.limits)
 }
 
-/** A column of ours. */
-type OwnColumn = 'text' | 'timestamptz' | 'bigint'
-
-/** How a version began: `_seq` is the number of that event, `_change` what it was, `_changed_fields` a JSON list of paths, or null. */
-const BEGINNING: Readonly<Record<string, OwnColumn>> = {
-  _seq: 'bigint',
-  _change: 'text',
-  _changed_fields: 'text',
-}
-
 /**
  * Our own columns of each table, beside the key. A row of `orders` and its JSON have one number, `_row`, which no other row of the collection ever
- * gets: the JSON is appended to a table that nobody scans, and the typed rows stay narrow. The history has all of a version.
+ * gets: the JSON is appended to a table that nobody scans, and the typed rows stay narrow. How a version began: `_seq` is the number of that
+ * event, `_change` what it was, `_changed_fields` a JSON list of paths, or null.
  */
-const TABLES: Record<TableKind, Readonly<Record<string, OwnColumn>>> = {
-  typed: { _first_seen_at: 'timestamptz', _changed_at: 'timestamptz', _row: 'bigint' },
-  json: { _row: 'bigint', ...BEGINNING, _json: 'text' },
+const OWN_COLUMNS: Record<TableKind, Readonly<Record<string, string>>> = {
+  typed: {
+    _first_seen_at: 'timestamptz NOT NULL',
+    _changed_at: 'timestamptz NOT NULL',
+    _row: 'bigint PRIMARY KEY',
+  },
+  json: {
+    _row: 'bigint PRIMARY KEY',
+    _seq: 'bigint NOT NULL',
+    _change: 'text NOT NULL',
+    _changed_fields: 'text',
+    _json: 'text NOT NULL',
+  },
   history: {
-    _json: 'text',
-    _valid_from: 'timestamptz',
-    _valid_to: 'timestamptz',
-    _reason: 'text',
-    ...BEGINNING,
-    _ended_seq: 'bigint',
+    _json: 'text NOT NULL',
+    _valid_from: 'timestamptz NOT NULL',
+    _valid_to: 'timestamptz NOT NULL',
+    _reason: 'text NOT NULL',
+    _seq: 'bigint NOT NULL',
+    _change: 'text NOT NULL',
+    _changed_fields: 'text',
+    _ended_seq: 'bigint NOT NULL',
   },
 }
 
-/** Whether the table has the key and the discovered columns. */
-function isTyped(kind: TableKind): boolean {
-  return kind !== 'json'
-}
-
-/** Not a constraint of its table: SQLite can make an index again when the table is copied. */
-const BY_KEY = '_by_key'
-
-/** Indexes: by key; for `orders_changes` by time and by `seq`; for what ended. */
+/** Indexes: by key, which is no constraint, so that SQLite can make it again when the table is copied; for `orders_changes` by time and by `seq`; for what ended. */
 const INDEXES: readonly [end: string, kind: TableKind, on: (keys: string) => string][] = [
-  [BY_KEY, 'typed', (keys) => `("_organization_id", ${keys})`],
+  ['_by_key', 'typed', (keys) => `("_organization_id", ${keys})`],
   ['_at_change', 'typed', () => '("_changed_at")'],
   ['_json_seq', 'json', () => '("_seq")'],
   ['_history_by_key', 'history', (keys) => `("_organization_id", ${keys}, "_ended_seq")`],
@@ -116,71 +110,59 @@ const INDEXES: readonly [end: string, kind: TableKind, on: (keys: string) => str
 ]
 
 /** The ends of the names of a collection's tables, indexes and views, apart from those of arrays and misfits. */
-const NAME_ENDS: readonly string[] = [
-  ...TABLE_KINDS.map((kind) => tableName('', kind)).filter((end) => end !== ''),
+export const NAME_ENDS: readonly string[] = [
+  ...[...TABLE_KINDS, ...VIEW_KINDS].map((kind) => tableName('', kind)).filter((end) => end !== ''),
   ...INDEXES.map(([end]) => end),
-  ...VIEW_KINDS.map((kind) => viewName('', kind)),
 ]
 
 /** The statements that make the tables of a collection, with their indexes. */
-export function tablesSql(dialect: Dialect, shape: TableShape): string[] {
-  const { name } = shape
-  const keys = shape.keyColumns.map(quoted).join(', ')
-  return [
-    ...TABLE_KINDS.map((kind) => tableSql(dialect, shape, kind)),
-    ...INDEXES.map(
-      ([end, kind, on]) =>
-        `CREATE ${end === BY_KEY ? 'UNIQUE ' : ''}INDEX ${quoted(dialect.limits.cut(name, end.length) + end)} ON ${quoted(tableName(name, kind))} ${on(keys)}`,
-    ),
-    ...shape.columns.flatMap((column) => misfitIndex(dialect, name, column)),
-  ]
+export function tablesSql(dialect: Dialect, { name, keyColumns, keyTypes, columns }: TableShape): string[] {
+  const declare = (column: string, type: string) => declaration(dialect, column, type)
+  const keys = keyColumns.map((key, index) =>
+    declare(key, `${SQL_TYPES[keyTypes[index] ?? 'TEXT']} NOT NULL`),
+  )
+  const identity = [declare('_organization_id', 'text NOT NULL'), ...keys]
+  const discovered = columns.map((column) => declare(column.name, SQL_TYPES[column.type]))
+  const tables = TABLE_KINDS.map((kind) => {
+    const own = Object.entries(OWN_COLUMNS[kind]).map(([column, type]) => declare(column, type))
+    const lines = kind === 'json' ? own : [...identity, ...own, ...discovered]
+    return `CREATE TABLE ${quoted(tableName(name, kind))} (\n  ${lines.join(',\n  ')}\n)`
+  })
+  const indexes = INDEXES.map(([end, kind, on], place) => {
+    const index = quoted(dialect.limits.cut(name, end.length) + end)
+    const unique = place === 0 ? 'UNIQUE ' : ''
+    return `CREATE ${unique}INDEX ${index} ON ${quoted(tableName(name, kind))} ${on(keyColumns.map(quoted).join(', '))}`
+  })
+  return [...tables, ...indexes, ...misfitIndexes(dialect, name, columns)]
 }
 
-function tableSql({ declared }: Dialect, shape: TableShape, kind: TableKind): string {
-  const own = Object.entries(TABLES[kind]).map(([name, type]) => {
-    const rest = name === '_row' ? ' PRIMARY KEY' : name === '_changed_fields' ? '' : ' NOT NULL'
-    return `${quoted(name)} ${declared(type)}${rest}`
-  })
-  const keys = shape.keyColumns.map((name, index) => {
-    const type = SQL_TYPES[shape.keyTypes[index] ?? 'TEXT']
-    return `${quoted(name)} ${declared(type)} NOT NULL`
-  })
-  const discovered = shape.columns.map(({ name, type }) => `${quoted(name)} ${declared(SQL_TYPES[type])}`)
-  const organization = `"_organization_id" ${declared('text')} NOT NULL`
-  const lines = {
-    typed: [organization, ...own, ...keys, ...discovered],
-    json: own,
-    history: [organization, ...keys, ...own, ...discovered],
-  }
-  return `CREATE TABLE ${quoted(tableName(shape.name, kind))} (\n  ${lines[kind].join(',\n  ')}\n)`
+function declaration({ declared }: Dialect, column: string, type: string): string {
+  return `${quoted(column)} ${type.replace(/^(?:double precision|[a-z]+)/, (word) => declared(word))}`
 }
 
-/** The index by which `status` counts the values of a NAME__text column: nearly always none of millions. */
-function misfitIndex({ limits }: Dialect, collection: string, { name, role }: Column): string[] {
-  if (role !== 'text') return []
-  const index = quoted(limits.cut(`_${collection}_${name}`, 0))
-  return [
-    `CREATE INDEX IF NOT EXISTS ${index} ON ${quoted(collection)} (${quoted(name)}) WHERE ${quoted(name)} IS NOT NULL`,
-  ]
+/** The indexes by which `status` counts the values of NAME__text columns: nearly always none of millions. */
+function misfitIndexes({ limits }: Dialect, collection: string, columns: readonly Column[]): string[] {
+  return columns
+    .filter(({ role }) => role === 'text')
+    .map(({ name }) => {
+      const index = quoted(limits.cut(`_${collection}_${name}`, 0))
+      return `CREATE INDEX IF NOT EXISTS ${index} ON ${quoted(collection)} (${quoted(name)}) WHERE ${quoted(name)} IS NOT NULL`
+    })
 }
 
 const SAVED_COLUMNS = { name: 'text', path: 'text', type: 'text', role: 'text', wide: 'bigint' }
 
-/** The column of a key is there before the first key, as INTEGER. */
-function isThere({ kind, column }: ColumnChange): boolean {
-  return kind !== 'add' || column.role === 'key'
-}
-
-/** Makes the tables as these changes say, and notes them. `at`: ISO 8601. */
+/** Makes the tables as these changes say, and notes them. The column of a key is there before the first key, as INTEGER. `at`: ISO 8601. */
 export function* changeColumns(
   dialect: Dialect,
   collection: string,
   changes: readonly ColumnChange[],
   at: string,
 ): Rule<void> {
-  const tables = TABLE_KINDS.filter(isTyped).map((kind) => tableName(collection, kind))
+  const tables = (['typed', 'history'] as const).map((kind) => tableName(collection, kind))
+  const isNew = ({ kind, column }: ColumnChange) => kind === 'add' && column.role !== 'key'
   const retyped = changes.filter(
-    (change) => change.kind === 'type' || (isThere(change) && change.column.type === 'TEXT'),
+    (change) => change.kind === 'type' || (!isNew(change) && change.column.type === 'TEXT'),
   )
   if (retyped.length > 0)
     yield* dialect.retype(
@@ -188,15 +170,15 @@ export function* changeColumns(
       retyped.map(({ column }) => column),
       yield* viewNames(dialect, collection),
     )
-  const added = changes.filter((change) => !isThere(change)).map(({ column }) => column)
+  const added = changes.filter(isNew).map(({ column }) => column)
   yield* exec([
     ...tables.flatMap((table) =>
       added.map(
         ({ name, type }) =>
-          `ALTER TABLE ${quoted(table)} ADD COLUMN ${quoted(name)} ${dialect.declared(SQL_TYPES[type])}`,
+          `ALTER TABLE ${quoted(table)} ADD COLUMN ${declaration(dialect, name, SQL_TYPES[type])}`,
       ),
     ),
-    ...added.flatMap((column) => misfitIndex(dialect, collection, column)),
+    ...misfitIndexes(dialect, collection, added),
   ])
   const line = dialect.lines(SAVED_COLUMNS)
   yield* line.run(
@@ -210,11 +192,12 @@ export function* changeColumns(
   )
 }
 
-/** Why the store cannot keep the rows of a collection: it has another key in the mirror, or a name of its tables is taken. Null: it can. */
-export function* refusalOf(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<JobError | null> {
+/** Why the store cannot keep the rows of a collection: it has rows by another key, or a name of its tables is taken. Null: it can. */
+export function* refusalOf(dialect: Dialect, collection: ConfiguredCollection): Rule<JobError | null> {
+  const { name, key } = collection
   const known = yield* knownKey(name)
   if (!known) return yield* nameTaken(dialect, name)
-  if (JSON.stringify(known) === JSON.stringify(key)) return null
+  if ((yield* hasTables(collection)) || (yield* isWithoutRows(name))) return null
   return refused(
     `the mirror keeps ${name} by the key ${known.join(', ')}, and the configuration says ${key.join(', ')}: configure the former ` +
       `key again; or, to read everything again by the new one, run "admin-mirror forget --org ORG --collection ${name} ` +
@@ -222,8 +205,10 @@ export function* refusalOf(dialect: Dialect, { name, key }: ConfiguredCollection
   )
 }
 
-function* nameTaken({ limits, relationNamed }: Dialect, name: string): Rule<JobError | null> {
-  const { cut, longestCollection } = limits
+function* nameTaken(
+  { limits: { cut, longestCollection }, relationNamed }: Dialect,
+  name: string,
+): Rule<JobError | null> {
   if (Buffer.byteLength(name) > longestCollection)
     return refused(
       `the name ${name} is too long for tables of PostgreSQL: give the collection a name of at most ${longestCollection} bytes, and put the address of the list into its path`,
@@ -242,22 +227,15 @@ function refused(message: string): JobError {
   return new JobError('CONFIGURATION', message)
 }
 
-/** Why a collection cannot be read into the mirror. Null: it can; tables without rows are made again with another key. */
-function* obstacleTo(dialect: Dialect, collection: ConfiguredCollection): Rule<JobError | null> {
-  const refusal = yield* refusalOf(dialect, collection)
-  const isRemade = refusal && (yield* knownKey(collection.name)) && (yield* isWithoutRows(collection.name))
-  return isRemade ? null : refusal
-}
-
-/** Why collections cannot be read into the mirror: each that has rows by another key, or whose tables' names are taken. */
+/** Why collections cannot be read into the mirror. */
 export function* impossibleCollections(
   dialect: Dialect,
   collections: readonly ConfiguredCollection[],
 ): Rule<string[]> {
   const messages: string[] = []
   for (const collection of collections) {
-    const obstacle = yield* obstacleTo(dialect, collection)
-    if (obstacle) messages.push(obstacle.message)
+    const refusal = yield* refusalOf(dialect, collection)
+    if (refusal) messages.push(refusal.message)
   }
   return messages
 }
@@ -274,11 +252,14 @@ export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection
   const { name, key } = collection
   // Two workers that make tables at once would each find a name free.
   yield* one(`SELECT value FROM sync_settings WHERE name = 'version' ${dialect.lock('change')}`)
-  const obstacle = yield* obstacleTo(dialect, collection)
-  if (obstacle) throw obstacle
+  const refusal = yield* refusalOf(dialect, collection)
+  if (refusal) throw refusal
   if (yield* hasTables(collection)) return
   if (yield* knownKey(name)) {
-    yield* dropCollection(dialect, name)
+    yield* dropViews(dialect, name)
+    yield* exec(TABLE_KINDS.map((kind) => `DROP TABLE ${quoted(tableName(name, kind))}`))
+    yield* run('DELETE FROM sync_known_columns WHERE collection = :name', { name })
+    yield* run('DELETE FROM sync_collections WHERE name = :name', { name })
     // Open walks know their items by the other key, so they cannot be resumed.
     yield* run(
       "UPDATE sync_walks SET status = 'abandoned', finished_at = updated_at WHERE collection = :name AND status = 'open'",
@@ -298,19 +279,11 @@ export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection
 export function* makeConfigured(dialect: Dialect, collections: readonly ConfiguredCollection[]): Rule<void> {
   // The job's own run reports why there are none; the other jobs continue.
   for (const collection of collections)
-    if ((yield* obstacleTo(dialect, collection)) === null) yield* ensureTables(dialect, collection)
+    if ((yield* refusalOf(dialect, collection)) === null) yield* ensureTables(dialect, collection)
 }
 
 /** Makes the views of all collections anew, as this version has them. */
 export function* remakeViews(dialect: Dialect): Rule<void> {
   for (const collection of yield* knownCollections())
     yield* makeViews(dialect, shapeOf(collection.name, yield* loadCatalog(dialect, collection)))
-}
-
-/** Drops the views and the tables of a collection, and deletes its columns and its key. */
-function* dropCollection(dialect: Dialect, name: string): Rule<void> {
-  yield* dropViews(dialect, name)
-  yield* exec(TABLE_KINDS.map((kind) => `DROP TABLE IF EXISTS ${quoted(tableName(name, kind))}`))
-  yield* run('DELETE FROM sync_known_columns WHERE collection = :name', { name })
-  yield* run('DELETE FROM sync_collections WHERE name = :name', { name })
 }

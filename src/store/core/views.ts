@@ -8,15 +8,14 @@ import {
   tableName,
   VIEW_KINDS,
   type ViewKind,
-  viewName,
 } from '../columns/catalog.ts'
 import {
   type Column,
   type ColumnLimits,
-  columnName,
   columnType,
   foldName,
   freeName,
+  freeNames,
 } from '../columns/column.ts'
 import { type ArrayValue, fitsElements } from '../columns/row.ts'
 import { all, type Dialect, exec, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
@@ -38,7 +37,7 @@ export type ArrayViews = ReadonlyMap<string, ArrayView>
 /** Makes the views of a collection, or makes them anew. */
 export function* makeViews(dialect: Dialect, shape: TableShape): Rule<void> {
   for (const kind of VIEW_KINDS)
-    yield* makeView(dialect, viewName(shape.name, kind), SELECTS[kind](shape, dialect.limits))
+    yield* makeView(dialect, tableName(shape.name, kind), SELECTS[kind](shape, dialect.limits))
   for (const view of (yield* loadArrayViews(dialect, shape.name)).values())
     yield* makeArrayView(dialect, shape, view)
 }
@@ -51,8 +50,8 @@ function* makeView(dialect: Dialect, name: string, select: string): Rule<void> {
 
 /** The names of the views of a collection. */
 export function* viewNames(dialect: Dialect, collection: string): Rule<string[]> {
-  const arrays = [...(yield* loadArrayViews(dialect, collection)).values()]
-  return [...VIEW_KINDS.map((kind) => viewName(collection, kind)), ...arrays.map(({ name }) => name)]
+  const arrays = (yield* loadArrayViews(dialect, collection)).values()
+  return [...VIEW_KINDS.map((kind) => tableName(collection, kind)), ...Array.from(arrays, ({ name }) => name)]
 }
 
 /** Drops the views of a collection, and deletes what is known of their columns. */
@@ -63,8 +62,20 @@ export function* dropViews(dialect: Dialect, collection: string): Rule<void> {
 }
 
 const SELECTS: Record<ViewKind, (shape: TableShape, limits: ColumnLimits) => string> = {
-  raw: selectRaw,
-  versions: selectVersions,
+  raw: ({ name, keyColumns }) => {
+    const keys = ['_organization_id', ...keyColumns].map((key) => `t.${quoted(key)}`)
+    return `SELECT ${keys.join(', ')}, j."_json", t."_first_seen_at", t."_changed_at"\nFROM ${live(name)}`
+  },
+  // New columns come last, since a server adds no others to a view that is read. The types of the first part are those of the view.
+  versions: ({ name, keyColumns, columns }) => {
+    const keys = ['_organization_id', ...keyColumns].map(quoted)
+    const values = columns.map((column) => quoted(column.name))
+    return `SELECT ${[...keys, '"_valid_from"', '"_valid_to"', ...values].join(', ')}
+FROM ${quoted(tableName(name, 'history'))}
+UNION ALL
+SELECT ${[...keys, '"_changed_at"', 'NULL', ...values].join(', ')}
+FROM ${quoted(name)}`
+  },
   changes: selectChanges,
 }
 
@@ -73,35 +84,14 @@ function live(name: string): string {
   return `${quoted(tableName(name, 'json'))} AS j JOIN ${quoted(name)} AS t ON t."_row" = j."_row"`
 }
 
-function selectRaw({ name, keyColumns }: TableShape): string {
-  const keys = ['_organization_id', ...keyColumns].map((key) => `t.${quoted(key)}`)
-  return `SELECT ${keys.join(', ')}, j."_json", t."_first_seen_at", t."_changed_at"\nFROM ${live(name)}`
-}
-
-/** New columns come last, since a server adds no others to a view that is read. The types of the first part are those of the view. */
-function selectVersions({ name, keyColumns, columns }: TableShape): string {
-  const keys = ['_organization_id', ...keyColumns].map(quoted)
-  const values = columns.map((column) => quoted(column.name))
-  return `SELECT ${[...keys, '"_valid_from"', '"_valid_to"', ...values].join(', ')}
-FROM ${quoted(tableName(name, 'history'))}
-UNION ALL
-SELECT ${[...keys, '"_changed_at"', 'NULL', ...values].join(', ')}
-FROM ${quoted(name)}`
-}
-
 /** The columns of an event beside the key. A query on events means the same in every mirror: a key of such a name gets the next free one (`at_2`). */
 const EVENT_COLUMNS = ['seq', 'change', 'at', 'changed_fields', 'before', 'after']
 
 /** The names of the key columns in `orders_changes`. */
 export function eventKeyNames(keyColumns: readonly string[], limits: ColumnLimits): string[] {
-  const taken = new Set(EVENT_COLUMNS)
-  const own = new Set(keyColumns.map(foldName))
-  return keyColumns.map((key) => {
-    const isUsed = (name: string) => taken.has(foldName(name)) || own.has(foldName(name))
-    const name = taken.has(foldName(key)) ? columnName([key], isUsed, limits) : key
-    taken.add(foldName(name))
-    return name
-  })
+  const isTaken = (key: string) => EVENT_COLUMNS.includes(foldName(key))
+  const others = freeNames(keyColumns.filter(isTaken), [...EVENT_COLUMNS, ...keyColumns], limits)
+  return keyColumns.map((key) => (isTaken(key) ? (others.shift() ?? key) : key))
 }
 
 const NO_TEXT = 'CAST(NULL AS TEXT)'
@@ -135,8 +125,6 @@ FROM ${history} AS h
 WHERE h."_reason" <> 'changed'`
 }
 
-// The views of arrays.
-
 /** A condition on `view`: it is of this collection, since no collection's name has two underscores. */
 const OF_VIEWS = `substr(view, 1, length(:collection::text) + 2) = :collection::text || '__'`
 
@@ -150,24 +138,15 @@ export function* loadArrayViews({ sequence, limits }: Dialect, collection: strin
     `,
     { collection },
   )
-  const byColumn = Map.groupBy(rows, ({ arrayColumn }) => arrayColumn)
-  return new Map(
-    [...byColumn].map(([arrayColumn, fields]) => {
-      const columns = fields.map(
-        ({ name, path, type }): Column => ({
-          name,
-          path,
-          type: columnType(type),
-          role: 'value',
-          wide: false,
-        }),
-      )
-      return [
-        arrayColumn,
-        { name: fields[0]?.view ?? '', arrayColumn, catalog: createCatalog(columns, [], limits) },
-      ]
-    }),
-  )
+  const views = new Map<string, ArrayView>()
+  for (const [arrayColumn, fields] of Map.groupBy(rows, (row) => row.arrayColumn)) {
+    const columns = fields.map(
+      ({ name, path, type }): Column => ({ name, path, type: columnType(type), role: 'value', wide: false }),
+    )
+    const catalog = createCatalog(columns, [], limits)
+    views.set(arrayColumn, { name: fields[0]?.view ?? '', arrayColumn, catalog })
+  }
+  return views
 }
 
 const NO_FIELDS = createCatalog([], [])
@@ -177,6 +156,8 @@ export function fitsView(views: ArrayViews, { column, array }: ArrayValue): bool
   return fitsElements(views.get(column)?.catalog ?? NO_FIELDS, array)
 }
 
+const SAVED_FIELDS = { name: 'text', path: 'text', type: 'text' }
+
 /** Makes the views that these arrays need, or makes them anew. */
 export function* growViews(
   dialect: Dialect,
@@ -184,18 +165,25 @@ export function* growViews(
   arrays: readonly ArrayValue[],
 ): Rule<Notice[]> {
   const { limits } = dialect
-  const views = new Map(yield* loadArrayViews(dialect, shape.name))
+  const views = yield* loadArrayViews(dialect, shape.name)
   const notices: Notice[] = []
+  const line = dialect.lines(SAVED_FIELDS)
   for (const [arrayColumn, values] of Map.groupBy(arrays, ({ column }) => column)) {
     const known = views.get(arrayColumn)
     const elements = values.flatMap(({ array }) => array.filter(isJsonObject))
     const grown = extendCatalog(known?.catalog ?? createCatalog([], [], limits), [], elements)
     if (grown.changes.length === 0) continue
     const name = known?.name ?? (yield* freeViewName(dialect, `${shape.name}__${arrayColumn}`))
-    const view = { name, arrayColumn, catalog: grown.catalog }
-    views.set(arrayColumn, view)
-    yield* saveView(dialect, view)
-    yield* makeArrayView(dialect, shape, view)
+    yield* line.run(
+      `
+        INSERT INTO sync_view_columns ("column", path, type, view, array_column)
+        ${line.rows([...Object.keys(SAVED_FIELDS).map(line.value), ':name::text', ':arrayColumn::text'])}
+        ON CONFLICT (view, "column") DO UPDATE SET type = excluded.type
+      `,
+      grown.changes.map(({ column }) => [column.name, column.path, column.type]),
+      { name, arrayColumn },
+    )
+    yield* makeArrayView(dialect, shape, { name, arrayColumn, catalog: grown.catalog })
     for (const { level, message } of grown.notices)
       if (level === 'warn') notices.push({ level, message: `${name}: ${message}` })
   }
@@ -212,29 +200,13 @@ function* freeViewName(dialect: Dialect, name: string): Rule<string> {
   }
 }
 
-const SAVED_FIELDS = { name: 'text', path: 'text', type: 'text' }
-
-function* saveView(dialect: Dialect, { name: view, arrayColumn, catalog }: ArrayView): Rule<void> {
-  const line = dialect.lines(SAVED_FIELDS)
-  yield* line.run(
-    `
-      INSERT INTO sync_view_columns ("column", path, type, view, array_column)
-      ${line.rows([...Object.keys(SAVED_FIELDS).map(line.value), ':view::text', ':arrayColumn::text'])}
-      ON CONFLICT (view, "column") DO UPDATE SET type = excluded.type
-    `,
-    catalog.columns.map(({ name, path, type }) => [name, path, type]),
-    { view, arrayColumn },
-  )
-}
-
 /** The names of the key columns in the view of an array: `_parent_id`. */
 export function parentNames(keyColumns: readonly string[], limits: ColumnLimits): string[] {
-  const names = new Set<string>()
-  return keyColumns.map((key) => {
-    const name = freeName(`_parent_${key}`, (candidate) => names.has(foldName(candidate)), limits)
-    names.add(foldName(name))
-    return name
-  })
+  return freeNames(
+    keyColumns.map((key) => `_parent_${key}`),
+    [],
+    limits,
+  )
 }
 
 export function* makeArrayView(

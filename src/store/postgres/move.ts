@@ -1,6 +1,6 @@
 import { InterruptedError, MirrorError } from '../../errors.ts'
 import { keyColumnNames, shapeOf, splitKey, TABLE_KINDS, tableName } from '../columns/catalog.ts'
-import { foldName, freeName, type SqlValue } from '../columns/column.ts'
+import { freeName, freeNames, type SqlValue } from '../columns/column.ts'
 import { saveSetting, setting } from '../core/settings.ts'
 import { all, exec, one, quoted, type Rule } from '../core/sql.ts'
 import {
@@ -111,7 +111,7 @@ function namesOnServer(connection: Connection, { name, key }: ConfiguredCollecti
   const values = inFile(connection, loadColumns(SQLITE, name)).filter(({ role }) => role !== 'key')
   const columns = new Map([
     ...keyColumnNames(keyPaths).map((from, index): [string, string] => [from, keys[index] ?? from]),
-    ...freeNames(values.slice(0, POSTGRES_LIMITS.mostColumns - keys.length), [
+    ...renamedColumns(values.slice(0, POSTGRES_LIMITS.mostColumns - keys.length), [
       ...POSTGRES_LIMITS.reserved,
       ...keys,
     ]),
@@ -123,20 +123,15 @@ function namesOnServer(connection: Connection, { name, key }: ConfiguredCollecti
     if (array === undefined) continue
     const taken = [...found.values()].map(({ name: other }) => other)
     const to = freeName(`${name}__${array}`, (candidate) => taken.includes(candidate), POSTGRES_LIMITS)
-    found.set(view.name, { name: to, columns: freeNames(view.catalog.columns, parents), array })
+    found.set(view.name, { name: to, columns: renamedColumns(view.catalog.columns, parents), array })
   }
   return found
 }
 
-function freeNames(columns: readonly { name: string }[], reserved: readonly string[]): Map<string, string> {
-  const taken = new Set(reserved.map(foldName))
-  const names = new Map<string, string>()
-  for (const { name } of columns) {
-    const free = freeName(name, (candidate) => taken.has(foldName(candidate)), POSTGRES_LIMITS)
-    taken.add(foldName(free))
-    names.set(name, free)
-  }
-  return names
+function renamedColumns(columns: readonly { name: string }[], reserved: readonly string[]) {
+  const names = columns.map(({ name }) => name)
+  const free = freeNames(names, reserved, POSTGRES_LIMITS)
+  return new Map(names.map((name, index) => [name, free[index] ?? name]))
 }
 
 /** A row of a table of ours, with the names on the server if it is about a column; null if the column is not there. */
