@@ -67,8 +67,8 @@ async function runOnce(
 ): Promise<'over' | 'again'> {
   const { organization, collection } = selected.job
   const names = { organization: organization.id, collection: collection.name }
-  const last = await session.run(() => lastRuns(names))
-  if (!isDue(last, scheduled, session.now())) return 'over'
+  const last = await session.run(lastRuns)
+  if (!isDue(last(organization.id, collection.name), scheduled, session.now())) return 'over'
   if (!(await session.leases.isFree(names))) return 'again'
   const [result] = await session.runJobs([selected], { trigger: 'schedule', signal })
   if (!result) return 'over'

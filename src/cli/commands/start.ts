@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts'
 import { KnownError, MirrorLostError, MirrorUnavailableError } from '../../errors.ts'
 import { isDue } from '../../schedule/due.ts'
 import { type SchedulerEvents, startScheduler } from '../../schedule/scheduler.ts'
-import { lastRunsOfAll } from '../../store/core/runs.ts'
+import { lastRuns } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { counted, jobName } from '../../text.ts'
 import { readConfig, type SelectedJob, selectJobs } from '../configuration.ts'
@@ -98,11 +98,11 @@ async function runScheduled(daemon: Daemon, session: CommandSession): Promise<nu
     for (const result of results) onResult(result)
     return { hasFailed: results.some(({ error }) => error !== null) }
   }
-  const lastRuns = await session.run(lastRunsOfAll)
+  const last = await session.run(lastRuns)
   const planned = daemon.jobs.map((selected): PlannedJob => {
     const { organization, job } = selected
     const schedule = { expression: organization.schedule, timezone: config.timezone }
-    const dueAtStart = isDue(lastRuns(organization.id, job.collection.name), schedule, session.now())
+    const dueAtStart = isDue(last(organization.id, job.collection.name), schedule, session.now())
     // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
     // otherwise leave the rest for tomorrow.
     let waitForOwner = dueAtStart

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../json/value.ts'
+import type { JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
 import type { Notice } from '../../sync/types.ts'
 import {
@@ -14,7 +14,7 @@ import {
   SQLITE_LIMITS,
   sqlitePath,
 } from './column.ts'
-import { changeFor, hasNumbersAsNames, isListWithHoles, isWide, ownValue, typeOf } from './row.ts'
+import { changeFor, everyLeaf, hasNumbersAsNames, isWide, ownValue, typeOf } from './row.ts'
 
 // Which columns the items of a collection have, or the elements of an array, and which more they need.
 
@@ -176,7 +176,7 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
   }
 
   /** No path is spelled out for what is left out: that may be millions of fields. */
-  function adapt(slot: ColumnSlot | undefined, value: Leaf, above: readonly string[], field: string): void {
+  function adapt(slot: ColumnSlot | undefined, value: Leaf, field: string, above: readonly string[]): true {
     const own = ownValue(value)
     const change = changeFor(slot, value, own, keyPaths.length > 0)
     const main = slot?.main
@@ -184,7 +184,7 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
       slot.main = { ...main, ...(change === 'wide' ? { wide: true } : { type: 'REAL' }) }
       columns[columns.indexOf(main)] = slot.main
       isChanged = true
-    } else if (change === 'none' || columns.length >= full) return
+    } else if (change === 'none' || columns.length >= full) return true
     else if (main) {
       const name = freeName(main.name, isTaken, limits, '__text')
       slot.text = add({ name, path: main.path, type: 'TEXT', role: 'text', wide: false })
@@ -198,29 +198,14 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
       const column = { name, path: sqlitePath(path), type: typeOf(own), wide: isWide(own) }
       slotAt(root, path).main = add({ ...column, role: 'value' })
     }
-  }
-
-  function extend(
-    node: PathNode | undefined,
-    item: JsonObject,
-    above: readonly string[],
-    isFirst: boolean,
-  ): void {
-    for (const name of Object.keys(item)) {
-      const value = item[name]
-      if (value === null || value === undefined) continue
-      const child = node?.children.get(name)
-      if (!isJsonObject(value)) adapt(child?.slot, value, above, name)
-      else if (isListWithHoles(value, child)) adapt(child?.slot, Object.values(value), above, name)
-      else if (!isFirst || !hasNumbersAsNames(value)) extend(child, value, [...above, name], isFirst)
-    }
+    return true
   }
 
   // First without what may be a list with holes: lists on the same page tell. Again after a change: a boolean that an INTEGER column could hold does
   // not fit a REAL one.
   for (let pass = 1; pass <= 2 || isChanged; pass++) {
     isChanged = false
-    for (const item of items) extend(root, item, [], pass === 1)
+    for (const item of items) everyLeaf(root, item, adapt, [], pass === 1 ? hasNumbersAsNames : null)
   }
   const catalog = createCatalog(columns, keyPaths, limits)
   const changes = changesBetween(before.columns, columns)

@@ -59,44 +59,54 @@ export function hasNumbersAsNames(value: JsonObject): boolean {
 /** The row of the typed table for an item; null if the catalog has to be extended first. */
 export function toRow(catalog: Catalog, item: JsonObject): TypedRow | null {
   const row: TypedRow = { values: new Map(), arrays: [] }
-  const fits = everyPlacedLeaf(catalog, catalog.root, item, (slot, value, own) => put(row, slot, value, own))
+  const fits = everyLeaf(catalog.root, item, (slot, value) => {
+    const own = ownValue(value)
+    const isPlaced = isInPlace(catalog, slot, value, own)
+    if (isPlaced && slot) put(row, slot, value, own)
+    return isPlaced
+  })
   return fits ? row : null
 }
 
 /** Whether the objects in an array have all the columns that they need. */
 export function fitsElements(catalog: Catalog, array: readonly JsonValue[]): boolean {
   return array.every(
-    (element) => !isJsonObject(element) || everyPlacedLeaf(catalog, catalog.root, element, () => {}),
+    (element) =>
+      !isJsonObject(element) ||
+      everyLeaf(catalog.root, element, (slot, value) => isInPlace(catalog, slot, value, ownValue(value))),
   )
 }
 
+/** Whether a value needs no change of the catalog: it has its column, or there is no room for one. */
+function isInPlace(catalog: Catalog, slot: ColumnSlot | undefined, value: Leaf, own: OwnValue): boolean {
+  const change = changeFor(slot, value, own, catalog.keyPaths.length > 0)
+  return change === 'none' || (catalog.room <= 0 && (change === 'add' || change === 'text'))
+}
+
+const NOTHING: readonly string[] = []
+
 /**
- * Visits the leaves that have columns, and leaves out those for which there is no room. Returns false if the catalog has to be extended first.
- * The hot loop of a page's commit: it allocates nothing.
+ * Visits the leaves of an item until one returns false; returns whether none did. The hot loop of a page's commit: without `above`, which has the
+ * names from the item down to the parent, it allocates nothing.
+ * @param isSkipped Objects that are passed over.
  */
-function everyPlacedLeaf(
-  catalog: Catalog,
+export function everyLeaf(
   node: PathNode | undefined,
   item: JsonObject,
-  visit: (slot: ColumnSlot, value: Leaf, own: OwnValue) => void,
+  visit: (slot: ColumnSlot | undefined, value: Leaf, name: string, above: readonly string[]) => boolean,
+  above: readonly string[] | null = null,
+  isSkipped: ((value: JsonObject) => boolean) | null = null,
 ): boolean {
   for (const name of Object.keys(item)) {
     const sent = item[name]
     if (sent === null || sent === undefined) continue
     const child = node?.children.get(name)
     const value = isJsonObject(sent) && isListWithHoles(sent, child) ? Object.values(sent) : sent
-    if (isJsonObject(value)) {
-      if (!everyPlacedLeaf(catalog, child, value, visit)) return false
-      continue
+    if (!isJsonObject(value)) {
+      if (!visit(child?.slot, value, name, above ?? NOTHING)) return false
+    } else if (!isSkipped?.(value)) {
+      if (!everyLeaf(child, value, visit, above && [...above, name], isSkipped)) return false
     }
-    const own = ownValue(value)
-    const change = changeFor(child?.slot, value, own, catalog.keyPaths.length > 0)
-    if (change === 'none') {
-      if (child?.slot) visit(child.slot, value, own)
-      continue
-    }
-    const isLeftOut = (change === 'add' || change === 'text') && catalog.room <= 0
-    if (!isLeftOut) return false
   }
   return true
 }

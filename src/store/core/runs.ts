@@ -1,6 +1,6 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { joinLast, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
+import { joinLast, OF_OUTER_JOB } from '../schema.ts'
 import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
 import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
@@ -136,38 +136,32 @@ export interface LastRuns {
   unfinished: boolean
 }
 
+/** The last runs of the lists that are configured. By id, which the indexes end with: by time, every run of three months would be read. */
+const LAST = `
+  SELECT
+    job.organization_id AS organization, job.collection, complete.started_at AS "completedAt", planned.started_at AS "startedAt",
+    CASE WHEN EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_OUTER_JOB} AND status = 'open' AND origin = 'sync') THEN 1 ELSE 0 END AS unfinished
+  FROM sync_jobs AS job
+  ${joinLast('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
+  ${joinLast('sync_runs', 'planned', "trigger IN ('schedule', 'manual')")}
+  WHERE job.configured = 1
+`
+
 type LastRow = JobNames & Record<'completedAt' | 'startedAt', StoredTime | null> & { unfinished: number }
 
-/** By id, which the indexes end with: by time, every run of three months would be read. */
-function lastSql(where: string): string {
-  return `
-    SELECT
-      job.organization_id AS organization, job.collection, complete.started_at AS "completedAt", planned.started_at AS "startedAt",
-      CASE WHEN EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_OUTER_JOB} AND status = 'open' AND origin = 'sync') THEN 1 ELSE 0 END AS unfinished
-    FROM sync_jobs AS job
-    ${joinLast('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
-    ${joinLast('sync_runs', 'planned', "trigger IN ('schedule', 'manual')")}
-    WHERE ${where}
-  `
+/** When the lists that are configured last did what their schedules demand. */
+export function* lastRuns(): Rule<(organization: string, collection: string) => LastRuns> {
+  const rows = yield* all<LastRow>(LAST)
+  const byJob = new Map(
+    rows.map(({ organization, collection, completedAt, startedAt, unfinished }) => [
+      `${organization} ${collection}`,
+      { completedAt: msOrNull(completedAt), startedAt: msOrNull(startedAt), unfinished: unfinished === 1 },
+    ]),
+  )
+  const never = { completedAt: null, startedAt: null, unfinished: false }
+  return (organization, collection) => byJob.get(`${organization} ${collection}`) ?? never
 }
 
-export function* lastRuns(job: JobNames): Rule<LastRuns> {
-  return lastOf(yield* one<LastRow>(lastSql(THIS_JOB), job))
-}
-
-/** The same of any job that is configured. */
-export function* lastRunsOfAll(): Rule<(organizationId: string, collection: string) => LastRuns> {
-  const rows = yield* all<LastRow>(lastSql('job.configured = 1'))
-  const byJob = new Map(rows.map((row) => [JSON.stringify([row.organization, row.collection]), row]))
-  return (organizationId, collection) =>
-    lastOf(byJob.get(JSON.stringify([organizationId, collection])) ?? null)
-}
-
-function lastOf(row: LastRow | null): LastRuns {
-  const { completedAt = null, startedAt = null, unfinished = 0 } = row ?? {}
-  return {
-    completedAt: completedAt === null ? null : msOf(completedAt),
-    startedAt: startedAt === null ? null : msOf(startedAt),
-    unfinished: unfinished === 1,
-  }
+function msOrNull(time: StoredTime | null): number | null {
+  return time === null ? null : msOf(time)
 }

@@ -5,30 +5,35 @@ import { all, one, quoted, type Rule, timeOf } from './sql.ts'
 
 // What `status` reads of the mirror.
 
-/** A row of `sync_status`. Times as in the mirror. */
-export interface ListRow {
-  organization_id: string
-  organization: string
-  collection: string
-  rows: number
-  as_of: string | null
-  last_complete_at: string | null
-  coverage: 'steady' | 'repaired' | 'drifted' | null
-  fresh_as_of: string | null
-  newest: 'first' | 'last' | null
-  last_run_at: string | null
-  /** As in `sync_runs`: `running` also after the process was killed. */
-  last_run_status: 'running' | 'succeeded' | 'failed' | 'interrupted' | null
-  error_code: string | null
-  failing_since: string | null
-  held_since: string | null
-  removals_held: number
-}
-
-/** A column of `STATUS`: its expression, and the type of its values. */
+/** A column: its expression, and the type of its values. */
 function column<T>(sql: string): { sql: string; of?: T } {
   return { sql }
 }
+
+type Values<Table> = { [Name in keyof Table]-?: Table[Name] extends { of?: infer T } ? T : never }
+
+/** `sync_status`. Times as in the mirror. */
+const LIST = {
+  organization_id: column<string>('sync_status.organization_id'),
+  organization: column<string>('sync_status.organization'),
+  collection: column<string>('sync_status.collection'),
+  rows: column<number>('sync_status.rows'),
+  as_of: column<string | null>('as_of'),
+  last_complete_at: column<string | null>('last_complete_at'),
+  coverage: column<'steady' | 'repaired' | 'drifted' | null>('sync_status.coverage'),
+  fresh_as_of: column<string | null>('sync_status.fresh_as_of'),
+  newest: column<'first' | 'last' | null>('sync_status.newest'),
+  last_run_at: column<string | null>('last_run_at'),
+  /** As in `sync_runs`: `running` also after the process was killed. */
+  last_run_status: column<'running' | 'succeeded' | 'failed' | 'interrupted' | null>('last_run_status'),
+  error_code: column<string | null>('sync_status.error_code'),
+  failing_since: column<string | null>('sync_status.failing_since'),
+  held_since: column<string | null>('sync_status.held_since'),
+  removals_held: column<number>('sync_status.removals_held'),
+}
+
+/** A row of `sync_status`. */
+export type ListRow = Values<typeof LIST>
 
 const BY_PLAN = "trigger IN ('schedule', 'manual')"
 const BUDGETS = "('all', job.organization_id, organizations.last_fingerprint)"
@@ -102,12 +107,10 @@ const DETAILS = {
   ),
 }
 
-type DetailColumns = typeof DETAILS
-
-type Details = { [Name in keyof DetailColumns]: DetailColumns[Name] extends { of?: infer T } ? T : never }
+type Details = Values<typeof DETAILS>
 
 /** What `status` knows of a list. */
-export interface StatusRow extends ListRow, Required<Omit<Details, 'refresh'>> {
+export interface StatusRow extends ListRow, Omit<Details, 'refresh'> {
   /** As its last refresh noted: time between two readings of its newest end, and requests a minute that all lists with its budget share. */
   refreshed_every_ms: number | null
   refresh_share: number | null
@@ -117,7 +120,7 @@ export interface StatusRow extends ListRow, Required<Omit<Details, 'refresh'>> {
 
 /** All lists that `sync_status` shows, by organization and collection. `living`: the owners that live. */
 function* statusRows(living: ReadonlySet<string>): Rule<StatusRow[]> {
-  const rows = yield* all<ListRow & Required<Details>>(STATUS)
+  const rows = yield* all<ListRow & Details>(STATUS)
   return rows.map(({ refresh, ...row }) => {
     const { interval = null, share = null } = JSON.parse(refresh ?? '{}') as Partial<
       Record<'interval' | 'share', number | null>
@@ -131,8 +134,7 @@ function* statusRows(living: ReadonlySet<string>): Rule<StatusRow[]> {
 
 const STATUS = `
   SELECT
-    sync_status.*,
-    ${Object.entries(DETAILS)
+    ${Object.entries({ ...LIST, ...DETAILS })
       .map(([name, { sql }]) => `${sql} AS ${name}`)
       .join(',\n    ')}
   FROM sync_status
@@ -155,14 +157,14 @@ function withTimes<T extends object>(row: T): T {
   return { ...row, ...Object.fromEntries(times) }
 }
 
-const { refresh: _, ...NO_DETAILS } = Object.fromEntries(
-  Object.keys(DETAILS).map((name) => [name, null]),
-) as Record<keyof Details, null>
+const { refresh: _, ...EMPTY } = Object.fromEntries(
+  Object.keys({ ...LIST, ...DETAILS }).map((name) => [name, null]),
+) as unknown as ListRow & Details
 
 /** The row of a configured list of which nothing is in the mirror yet. */
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
   return {
-    ...NO_DETAILS,
+    ...EMPTY,
     refreshed_every_ms: null,
     refresh_share: null,
     organization_id: organization.id,
@@ -170,16 +172,6 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     collection,
     configured: 1,
     rows: 0,
-    as_of: null,
-    last_complete_at: null,
-    coverage: null,
-    fresh_as_of: null,
-    newest: null,
-    last_run_at: null,
-    last_run_status: null,
-    error_code: null,
-    failing_since: null,
-    held_since: null,
     removals_held: 0,
     running: false,
   }

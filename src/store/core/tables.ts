@@ -152,7 +152,12 @@ function misfitIndexes({ limits }: Dialect, collection: string, columns: readonl
 
 const SAVED_COLUMNS = { name: 'text', path: 'text', type: 'text', role: 'text', wide: 'bigint' }
 
-/** Makes the tables as these changes say, and notes them. The column of a key is there before the first key, as INTEGER. `at`: ISO 8601. */
+/** The column of a key is there before the first key, as INTEGER. */
+function isNew({ kind, column }: ColumnChange): boolean {
+  return kind === 'add' && column.role !== 'key'
+}
+
+/** Makes the tables as these changes say, and notes them. `at`: ISO 8601. */
 export function* changeColumns(
   dialect: Dialect,
   collection: string,
@@ -160,7 +165,6 @@ export function* changeColumns(
   at: string,
 ): Rule<void> {
   const tables = (['typed', 'history'] as const).map((kind) => tableName(collection, kind))
-  const isNew = ({ kind, column }: ColumnChange) => kind === 'add' && column.role !== 'key'
   const retyped = changes.filter(
     (change) => change.kind === 'type' || (!isNew(change) && change.column.type === 'TEXT'),
   )

@@ -34,13 +34,38 @@ export function* openWalks(job: Job): Rule<OpenWalk[]> {
 
 const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}), 0)`
 
+const WALK = `
+  id, kind, first_page AS "firstPage", next_page AS "nextPage", passes, pages, rows_seen AS "rowsSeen",
+  new_rejects AS "newRejects", untrusted, rules, started_at AS "startedAt", rows_added_before AS "rowsAddedBefore"
+`
+
+type WalkRow = Omit<Walk, 'rules' | 'checkpoint' | 'resumed' | 'startedAt'> & {
+  rules: string
+  startedAt: StoredTime
+  nextPage: number | null
+  pages: number
+  passes: number
+}
+
+function walkOf(row: WalkRow | null): Walk {
+  if (!row) throw new Error('the walk is not there')
+  const { pages, passes: pass, nextPage, startedAt, rules, ...walk } = row
+  return {
+    ...walk,
+    rules: JSON.parse(rules) as KeptRules,
+    checkpoint: { pass, nextPage },
+    resumed: pages > 0,
+    startedAt: msOf(startedAt),
+  }
+}
+
 export function* beginWalk(
   job: Job,
   { plan, filters, rules, brief }: Pick<BeginRun, 'plan' | 'filters' | 'rules' | 'brief'>,
   at: string,
 ): Rule<Walk> {
-  const { kind, firstPage } = plan
-  const row = yield* one<Pick<Walk, 'id' | 'rowsAddedBefore'>>(
+  const { kind, firstPage, origin } = plan
+  const row = yield* one<WalkRow>(
     `
       INSERT INTO sync_walks (
         organization_id, collection, kind, filters, status, next_page, started_at, updated_at, origin, path, first_page, rules, brief,
@@ -49,24 +74,21 @@ export function* beginWalk(
       VALUES (
         :organization, :collection, :kind, :filters, 'open', :firstPage, :at, :at, :origin, :path, :firstPage, :rules, :brief, ${ROWS_ADDED}
       )
-      RETURNING id, rows_added_before AS "rowsAddedBefore"
+      RETURNING ${WALK}
     `,
     {
       ...namesOf(job),
       kind,
       filters,
       at,
-      origin: plan.origin,
+      origin,
       path: job.collection.path,
       firstPage,
       rules: JSON.stringify(rules),
       brief: brief ? 1 : 0,
     },
   )
-  if (!row) throw new Error('the database returned no id for a new walk')
-  const checkpoint = { pass: 1, nextPage: firstPage }
-  const fresh = { resumed: false, rowsSeen: 0, newRejects: 0, untrusted: null, startedAt: Date.parse(at) }
-  return { ...row, kind, rules, checkpoint, ...fresh }
+  return walkOf(row)
 }
 
 /**
@@ -74,37 +96,16 @@ export function* beginWalk(
  * run may have been refused long ago.
  */
 export function* resumeWalk(job: Job, walkId: number, rules: KeptRules, at: string): Rule<Walk> {
-  type Row = Omit<Walk, 'rules' | 'checkpoint' | 'resumed' | 'startedAt'> & {
-    rules: string
-    startedAt: StoredTime
-    nextPage: number | null
-    pages: number
-    passes: number
-  }
-  const row = yield* one<Row>(
+  const values = { ...namesOf(job), walkId, at, rules: JSON.stringify(rules) }
+  yield* run(
     `
       UPDATE sync_walks
-      SET
-        rules = CASE WHEN pages > 0 THEN rules ELSE :rules END,
-        started_at = CASE WHEN pages > 0 THEN started_at ELSE :at END,
-        updated_at = CASE WHEN pages > 0 THEN updated_at ELSE :at END,
-        rows_added_before = CASE WHEN pages > 0 THEN rows_added_before ELSE ${ROWS_ADDED} END
-      WHERE id = :walkId
-      RETURNING
-        id, kind, next_page AS "nextPage", passes, pages, rows_seen AS "rowsSeen",
-        new_rejects AS "newRejects", untrusted, rules, started_at AS "startedAt", rows_added_before AS "rowsAddedBefore"
+      SET rules = :rules, started_at = :at, updated_at = :at, rows_added_before = ${ROWS_ADDED}
+      WHERE id = :walkId AND pages = 0
     `,
-    { ...namesOf(job), walkId, at, rules: JSON.stringify(rules) },
+    values,
   )
-  if (!row) throw new Error(`there is no walk ${walkId}`)
-  const { pages, passes: pass, nextPage, startedAt, ...walk } = row
-  return {
-    ...walk,
-    rules: JSON.parse(row.rules) as KeptRules,
-    checkpoint: { pass, nextPage },
-    resumed: pages > 0,
-    startedAt: msOf(startedAt),
-  }
+  return walkOf(yield* one<WalkRow>(`SELECT ${WALK} FROM sync_walks WHERE id = :walkId`, values))
 }
 
 /** Ends a walk: holds rows back, completes or abandons it. What is to be removed is gone already. */
