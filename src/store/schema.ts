@@ -106,11 +106,10 @@ CREATE TABLE sync_jobs (
   collection TEXT NOT NULL,
   configured INTEGER NOT NULL,
   rows INTEGER NOT NULL DEFAULT 0 /* live ones */,
-  removals_held INTEGER NOT NULL DEFAULT 0,
   held_why TEXT /* brake, empty: why removals were held back */,
   owner TEXT /* the process that works on it, or did when it died */,
   epoch INTEGER NOT NULL DEFAULT 0 /* another number with each taking of the job: who has lost it writes nothing */,
-  scope_path TEXT /* of the list that its last trusted walk read */,
+  scope_path TEXT /* of the list that its last trusted walk read, or the first page */,
   scope_filters TEXT /* mixed: since then pages of another list were written */,
   rows_added INTEGER NOT NULL DEFAULT 0 /* rows ever added: two of these numbers tell how many are new */,
   refresh TEXT /* JSON: what the next refresh starts from; null before the first complete full walk */,
@@ -304,7 +303,7 @@ SELECT
   run.error_code,
   job.failing_since,
   organizations.held_since,
-  job.removals_held
+  CAST((SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'held') AS INTEGER) AS removals_held
 FROM sync_jobs AS job
 JOIN organizations ON organizations.id = job.organization_id
 ${JOIN_LAST_COMPLETE}

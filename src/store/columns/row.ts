@@ -47,7 +47,7 @@ export function changeFor(
 }
 
 /** Whether an object is PHP's way of a list with holes, where lists come, too: all of its names are numbers. */
-export function isListWithHoles(value: JsonObject, node: PathNode | undefined): boolean {
+function isListWithHoles(value: JsonObject, node: PathNode | undefined): boolean {
   return (node?.slot?.main?.type === 'TEXT' || node?.slot?.text !== undefined) && hasNumbersAsNames(value)
 }
 

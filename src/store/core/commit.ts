@@ -1,8 +1,7 @@
 import type { CommitResult, PageChanges, PageCommit } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { type LockedJob, namesOf, OF_JOB, scopeOf } from './jobs.ts'
+import { isOtherScope, type LockedJob, namesOf, OF_JOB, scopeOf } from './jobs.ts'
 import type { Fitted } from './known-tables.ts'
-import { countHeld } from './missing.ts'
 import { trafficValues } from './runs.ts'
 import { type Dialect, one, type Rule, run, timeOf } from './sql.ts'
 
@@ -32,18 +31,13 @@ export function* commitPage(
     changed: changes.upserts.length - added,
     ...trafficValues(reader.traffic),
   })
-  const scope = scopeOf(job)
-  const isOther = row.filters !== MIXED && (row.path !== scope.path || row.filters !== scope.filters)
   // Most pages change neither, and then nothing is written.
-  if (added > 0 || isOther) yield* run(COUNT_IN_JOB, { ...names, ...scope, added })
+  if (added > 0 || (row.filters !== MIXED && isOtherScope(job, row)))
+    yield* run(COUNT_IN_JOB, { ...names, ...scopeOf(job), added })
   if (counted?.hasOthers !== 0) yield* run(SEEN_MEANWHILE, { ...names, ids: ids(), walkId })
   if (counted?.hasMissing !== 0) {
     const listed = `SELECT id.value FROM ${dialect.each(':ids::text', 'id')}`
-    const found = yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${listed})`, {
-      ...names,
-      ids: ids(),
-    })
-    if (found > 0) yield* countHeld(job)
+    yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${listed})`, { ...names, ids: ids() })
   }
   return { newRejects, rowsAdded: row.rowsAdded + added }
 }
@@ -84,8 +78,7 @@ const COUNT_IN_JOB = `
     rows_added = rows_added + :added,
     scope_path = coalesce(scope_path, :path),
     scope_filters = CASE
-      WHEN scope_path IS NULL THEN :filters
-      WHEN scope_path = :path AND scope_filters = :filters THEN scope_filters
+      WHEN scope_path IS NULL OR scope_path = :path AND scope_filters = :filters THEN :filters
       ELSE '${MIXED}'
     END
   WHERE ${OF_JOB}

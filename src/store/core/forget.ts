@@ -17,7 +17,7 @@ function* forgetWalks(job: JobNames): Rule<Holdings> {
   yield* run(
     `
       UPDATE sync_jobs
-      SET removals_held = 0, held_why = NULL, scope_path = NULL, scope_filters = NULL, rows_added = 0,
+      SET held_why = NULL, scope_path = NULL, scope_filters = NULL, rows_added = 0,
         refresh = NULL, fresh_as_of = NULL, newest = NULL,
         failing_since = NULL, failing_by = NULL, failing_code = NULL, failing_message = NULL
       WHERE ${OF_JOB}

@@ -41,9 +41,11 @@ export function ownJobOf({ job, epoch = 0 }: Lease): OwnJob {
 
 /** A job's row, as it is while its owner writes. */
 export interface LockedJob {
+  /** Live rows. */
+  rows: number
   /** Rows that the job has ever added. */
   rowsAdded: number
-  /** Of the list that was read; null before the first page. */
+  /** Of the list that the last trusted walk read, or the first page; null before that. */
   path: string | null
   filters: string | null
   /** That of the collection's tables; null without any. */
@@ -66,7 +68,7 @@ export function* asOwner<T>(
   const row = yield* one<LockedJob>(
     `
       SELECT
-        rows_added AS "rowsAdded", scope_path AS path, scope_filters AS filters,
+        rows, rows_added AS "rowsAdded", scope_path AS path, scope_filters AS filters,
         (SELECT version FROM sync_collections WHERE name = :collection::text ${changes ? lock(changes) : ''}) AS tables,
         (SELECT value FROM sync_settings WHERE name = 'version') AS schema
       FROM sync_jobs
@@ -82,42 +84,23 @@ export function* asOwner<T>(
   )
 }
 
-/** A job's row, for removals. */
-export interface JobState {
-  /** Live rows. */
-  rows: number
-  held: number
-  /** Whether the configuration names another list than the last trusted walk read. */
-  isOtherScope: boolean
-}
-
-export function* jobState(job: Job): Rule<JobState> {
-  const row = yield* one<Record<keyof JobState, number>>(
-    `
-      SELECT
-        rows,
-        removals_held AS held,
-        CASE WHEN scope_path IS DISTINCT FROM :path::text OR scope_filters IS DISTINCT FROM :filters::text THEN 1 ELSE 0 END
-          AS "isOtherScope"
-      FROM sync_jobs
-      WHERE ${OF_JOB}
-    `,
-    { ...namesOf(job), ...scopeOf(job) },
-  )
-  const { rows = 0, held = 0, isOtherScope } = row ?? {}
-  return { rows, held, isOtherScope: isOtherScope === 1 }
+/** Whether a job reads another list than its last trusted walk did, since its filters or its path were changed. */
+export function isOtherScope(job: Job, { path, filters }: LockedJob): boolean {
+  const scope = scopeOf(job)
+  return path !== scope.path || filters !== scope.filters
 }
 
 export function heldRemovals(job: Job): Rule<HeldRemovals | null> {
   return one(
     `
       SELECT
-        removals_held AS rows,
-        rows AS live,
-        held_why AS why,
-        (SELECT count(*) FROM sync_missing WHERE ${OF_JOB} AND state = 'held' AND reason = 'out_of_scope') AS "outOfScope"
-      FROM sync_jobs
-      WHERE ${OF_JOB} AND removals_held > 0
+        count(*) AS rows,
+        (SELECT rows FROM sync_jobs WHERE ${OF_JOB}) AS live,
+        (SELECT held_why FROM sync_jobs WHERE ${OF_JOB}) AS why,
+        coalesce(sum(CASE reason WHEN 'out_of_scope' THEN 1 ELSE 0 END), 0) AS "outOfScope"
+      FROM sync_missing
+      WHERE ${OF_JOB} AND state = 'held'
+      HAVING count(*) > 0
     `,
     namesOf(job),
   )

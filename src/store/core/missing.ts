@@ -1,10 +1,10 @@
 import type { HeldBackReason, MissingCounts, MissingRule } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { tableName } from '../columns/catalog.ts'
-import { jobState, namesOf, OF_JOB } from './jobs.ts'
+import { isOtherScope, type LockedJob, namesOf, OF_JOB } from './jobs.ts'
 import { keepVersion, takeSeq } from './rows.ts'
 import { addRemoved } from './runs.ts'
-import { type Dialect, one, quoted, type Rule, run } from './sql.ts'
+import { all, type Dialect, one, quoted, type Rule, run } from './sql.ts'
 import { knownShape } from './tables.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a
@@ -16,11 +16,11 @@ export function* findMissing(
   job: Job,
   { walkId, keyed, atOnce }: MissingRule,
   at: string,
+  row: LockedJob,
 ): Rule<MissingCounts> {
   const names = namesOf(job)
-  const { rows, isOtherScope } = yield* jobState(job)
   const shape = yield* knownShape(dialect, job.collection.name)
-  if (shape && !(rows === keyed && (yield* isUndisturbed(job, walkId)))) {
+  if (shape && !(row.rows === keyed && (yield* isUndisturbed(job, walkId)))) {
     const seen = `
       SELECT id.value
       FROM (
@@ -30,7 +30,6 @@ export function* findMissing(
       ) AS page, ${dialect.each('page.keys', 'id')}
     `
     yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${seen})`, { ...names, walkId })
-    yield* countHeld(job)
     const id = dialect.idOfRow(shape, 't')
     yield* run(
       `
@@ -49,16 +48,16 @@ export function* findMissing(
         walkId,
         at,
         state: atOnce ? 'removable' : 'missed',
-        reason: isOtherScope ? 'out_of_scope' : 'removed',
+        reason: isOtherScope(job, row) ? 'out_of_scope' : 'removed',
       },
     )
   }
-  const removable = yield* one<{ rows: number }>(
-    `SELECT count(*) AS rows FROM sync_missing WHERE ${OF_JOB} AND state = 'removable'`,
+  const counted = yield* all<{ state: string; rows: number }>(
+    `SELECT state, count(*) AS rows FROM sync_missing WHERE ${OF_JOB} GROUP BY state`,
     names,
   )
-  const { rows: live, held } = yield* jobState(job)
-  return { removable: removable?.rows ?? 0, held, live }
+  const inState = (state: string) => counted.find((found) => found.state === state)?.rows ?? 0
+  return { removable: inState('removable'), held: inState('held'), live: row.rows }
 }
 
 /** Whether no row was missing before, and nobody else has read pages since the walk began: then as many items as rows means that none is missing. */
@@ -78,7 +77,10 @@ function* isUndisturbed(job: Job, walkId: number): Rule<boolean> {
 /** Holds back all removable rows; `why` null: for the same reason as the rows that are already held. */
 export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<void> {
   yield* run(`UPDATE sync_missing SET state = 'held' WHERE ${OF_JOB} AND state = 'removable'`, namesOf(job))
-  yield* countHeld(job, why)
+  yield* run(`UPDATE sync_jobs SET held_why = coalesce(:why, held_why) WHERE ${OF_JOB}`, {
+    ...namesOf(job),
+    why,
+  })
 }
 
 /** Rows of one transaction: some tens of milliseconds. */
@@ -122,21 +124,6 @@ export function* removeMissing(dialect: Dialect, job: Job, runId: number, at: st
     ...namesOf(job),
     removed,
   })
-  yield* countHeld(job)
   yield* addRemoved(runId, removed)
   return going < REMOVED_AT_ONCE
-}
-
-/** Counts the held rows of a job again. */
-export function countHeld(job: Job, why: HeldBackReason | null = null): Rule<number> {
-  return run(
-    `
-      UPDATE sync_jobs
-      SET
-        removals_held = (SELECT count(*) FROM sync_missing WHERE ${OF_JOB} AND state = 'held'),
-        held_why = coalesce(:why, held_why)
-      WHERE ${OF_JOB}
-    `,
-    { ...namesOf(job), why },
-  )
 }

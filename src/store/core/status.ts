@@ -58,9 +58,9 @@ const DETAILS = {
   failing_code: column<string | null>('job.failing_code'),
   failing_message: column<string | null>('job.failing_message'),
   /** Why removals are held back; null if none are. */
-  held_why: column<'brake' | 'empty' | null>('CASE WHEN job.removals_held > 0 THEN job.held_why END'),
+  held_why: column<'brake' | 'empty' | null>('CASE WHEN sync_status.removals_held > 0 THEN job.held_why END'),
   /** Those of them that the list no longer has since its filters or its path were changed. */
-  held_out_of_scope: column<number | null>(`CASE WHEN job.removals_held > 0 THEN (
+  held_out_of_scope: column<number | null>(`CASE WHEN sync_status.removals_held > 0 THEN (
       SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'held' AND reason = 'out_of_scope'
     ) END`),
   /** Why the last complete full walk is not trusted for removals; null if it is. */

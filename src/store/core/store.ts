@@ -5,7 +5,7 @@ import { jobName } from '../../text.ts'
 import { acquiring } from './acquire.ts'
 import { readShares, writeShare } from './budgets.ts'
 import { commitPage } from './commit.ts'
-import { allRefreshes, asOwner, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
+import { allRefreshes, asOwner, type LockedJob, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
 import { createTables, fitTables, knownTables, OtherTablesError, typedRows } from './known-tables.ts'
 import type { Leases } from './leases.ts'
 import { findMissing, removeMissing } from './missing.ts'
@@ -29,7 +29,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
   const tables = createTables(runner)
   const time = () => timeOf(now())
   const ago = (ms: number) => timeOf(now() - ms)
-  const owned = <T>(lease: Lease, begin: () => Rule<T>) =>
+  const owned = <T>(lease: Lease, begin: (row: LockedJob) => Rule<T>) =>
     writing(() => asOwner(dialect, ownJobOf(lease), begin))
 
   async function readingRows<T>({ collection }: Job, begin: (keys: Keys) => Rule<T>): Promise<T> {
@@ -100,7 +100,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
     shares: (budgetKeys) => reading(readShares(dialect, budgetKeys)),
     writeShare: (share) => writing(() => writeShare(share)),
 
-    findMissing: (lease, rule) => owned(lease, () => findMissing(dialect, lease.job, rule, time())),
+    findMissing: (lease, rule) => owned(lease, (row) => findMissing(dialect, lease.job, rule, time(), row)),
     async closeWalk(lease, end) {
       const { job } = lease
       const isRemoving = end.outcome !== null && end.removals === 'remove'

@@ -109,12 +109,6 @@ const INDEXES: readonly [end: string, kind: TableKind, on: (keys: string) => str
   ['_history_seq_at_start', 'history', () => '("_seq")'],
 ]
 
-/** The ends of the names of a collection's tables, indexes and views, apart from those of arrays and misfits. */
-export const NAME_ENDS: readonly string[] = [
-  ...[...TABLE_KINDS, ...VIEW_KINDS].map((kind) => tableName('', kind)).filter((end) => end !== ''),
-  ...INDEXES.map(([end]) => end),
-]
-
 /** The statements that make the tables of a collection, with their indexes. */
 export function tablesSql(dialect: Dialect, { name, keyColumns, keyTypes, columns }: TableShape): string[] {
   const declare = (column: string, type: string) => declaration(dialect, column, type)
@@ -217,7 +211,9 @@ function* nameTaken(
     return refused(
       `the name ${name} is too long for tables of PostgreSQL: give the collection a name of at most ${longestCollection} bytes, and put the address of the list into its path`,
     )
-  const found = yield* relationNamed(['', ...NAME_ENDS].map((end) => cut(name, end.length) + end))
+  const kinds = [...TABLE_KINDS, ...VIEW_KINDS].map((kind) => tableName('', kind))
+  const ends = [...kinds, ...INDEXES.map(([end]) => end)]
+  const found = yield* relationNamed(ends.map((end) => cut(name, end.length) + end))
   return (
     found &&
     refused(
