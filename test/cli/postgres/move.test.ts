@@ -202,7 +202,7 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
     const refusals: [from: string, to: string, code: number, message: RegExp][] = [
       ['absent.db', to, 4, /there is no mirror/],
       [source.file('admin-mirror.yaml'), to, 4, /no SQLite database/],
-      [source.mirror, 'mirror2.db', 2, /--to must be the address of a PostgreSQL database/],
+      [source.mirror, 'mirror2.db', 2, /--to must be like postgres:/],
       [source.mirror, `${to}x&nonsense=1`, 2, /--to may have only these settings/],
       [source.mirror, 'postgres://x@127.0.0.1:1/x', 4, /cannot be reached .*--to names its host and port/],
     ]
