@@ -125,12 +125,11 @@ export function shareTexts(
   const refreshed = rows.filter((row) => row.refreshed_every_ms !== null)
   const budgets = Map.groupBy(refreshed, (row) => row.refresh_budget).values()
   return Array.from(budgets, (lists) => {
-    const names = new Set(lists.map(({ organization }) => printable(organization, 80)))
-    const whose = names.size === 1 ? [...names].join('') : counted(names.size, 'organization')
+    const names = [...new Set(lists.map(({ organization }) => organization))].join(', ')
     const times = lists.map((row) => row.refreshed_every_ms ?? 0)
     const every = new Set([Math.min(...times), Math.max(...times)].map(inWords))
     const rate = Math.max(...lists.map((row) => row.refresh_share ?? 0))
     const requests = Number(rate.toPrecision(rate < 10 ? 1 : 2))
-    return `${counted(lists.length, 'list')} of ${whose} ${lists.length === 1 ? 'has' : 'share'} ${requests} requests a minute for refreshes: newest ends every ${[...every].join(' to ')}, the rest for older pages`
+    return `${counted(lists.length, 'list')} of ${printable(names, 80)} ${lists.length === 1 ? 'has' : 'share'} ${requests} requests a minute for refreshes: newest ends every ${[...every].join(' to ')}, the rest for older pages`
   })
 }

@@ -3,12 +3,12 @@ import { counted, inWords, printable } from '../text.ts'
 import type { NextStep } from './next-step.ts'
 import type { Problem } from './notes.ts'
 import type { JobStatus, Status } from './status.ts'
-import { gravestFirst, isErrorCode, needsAttention } from './verdict.ts'
+import { gravestFirst, isErrorCode, needsAttention, STATES } from './verdict.ts'
 
-/** More lists do not fit on a screen. */
+/** More lists that are as they should be do not fit on a screen; of one cause so many are named; and so many causes and steps are told. */
 const MOST_LISTS = 50
-
-const MOST_STEPS = 5
+const MOST_NAMED = 4
+const MOST_TOLD = 10
 
 /**
  * How things are, what is wrong and why, the lists, and what to do next.
@@ -17,18 +17,18 @@ const MOST_STEPS = 5
 export function statusText(status: Status, queryCommand: string): string {
   const { jobs, next, notes, database } = status
   const ask = `${queryCommand} "SELECT * FROM sync_status"`
-  const isFew = jobs.length <= MOST_LISTS
-  const shown = isFew ? jobs : gravestFirst(jobs).slice(0, MOST_LISTS)
+  const isMany = jobs.length > MOST_LISTS
+  const shown = isMany ? gravestFirst(jobs).filter((job, index) => index < MOST_LISTS || !isUsual(job)) : jobs
   const [
     first = isAwaited(jobs) ? 'wait for the runs in progress' : `nothing to do; ask the mirror with ${ask}`,
     ...others
-  ] = firstOf(next.map(stepText), MOST_STEPS, 'more step')
+  ] = firstOf(next.map(stepText), MOST_TOLD, 'more step')
   const lines = [
     status.verdict,
     ...problemLines(status, jobs),
     '',
     ...shown.flatMap((job) => jobLines(job, status)),
-    ...(isFew ? [] : [`and ${counted(jobs.length - MOST_LISTS, 'more list')}: ${ask}`]),
+    ...(isMany ? [`and ${counted(jobs.length - shown.length, 'more list')}, as they should be: ${ask}`] : []),
     ...notes.map((text) => `note: ${printable(text, 1000)}`),
     '',
     `mirror: ${database}`,
@@ -37,6 +37,11 @@ export function statusText(status: Status, queryCommand: string): string {
     ...others.map((step) => `      ${step}`),
   ]
   return lines.map((line) => `${line}\n`).join('')
+}
+
+/** Whether nothing is to be said of a list. */
+function isUsual({ state, too_old: tooOld, too_stale: tooStale }: JobStatus): boolean {
+  return ['good', 'busy'].includes(STATES[state].tone) && !tooOld && !tooStale
 }
 
 /** Whether a run is to be waited for: it brings what is asked for, or the first rows. */
@@ -75,9 +80,6 @@ function ageText(time: string, now: string): string {
   return inWords(Date.parse(now) - Date.parse(time))
 }
 
-/** Of one cause so many lists are named. */
-const MOST_NAMED = 4
-
 /** What is wrong with these lists, each cause once: which lists have it, and since when. `textOf`: the cause in words. */
 export function problemLines(
   { now }: Pick<Status, 'now'>,
@@ -99,9 +101,6 @@ export function problemLines(
     return `${names.join(', ')}: ${lists[0]?.job.state}${time}: ${lists[0]?.text}`
   })
 }
-
-/** Causes that are told. */
-const MOST_TOLD = 20
 
 /**
  * What monitors are told, by `/check` and pings: the verdict, what is wrong with the lists that it counts, and what to do. Others see it, so

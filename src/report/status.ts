@@ -73,9 +73,6 @@ export interface ListFacts {
   plan: JobPlan | null
   /** Where its token is; null without a configuration. */
   tokenPlace: string | null
-  /** The rate budget that it spends, and the requests a minute that this allows; null: no limit is known. */
-  budget: string
-  perMinute: number | null
 }
 
 /** An age that a list may have. */
@@ -105,18 +102,11 @@ export function createStatus(facts: StatusFacts): Status {
   const isServed = processes.some(({ running }) => running)
   const restart = restartText(processes)
   const lists = facts.lists.map((list) => ({ ...list, row: presentRow(list.row, facts) }))
-  const paces = new Map(lists.filter(isWalking).map((list) => [list, paceOf(list, now)]))
   const known = lists.map((list) => {
     const { row, plan, tokenPlace } = list
-    const pace = paces.get(list)
-    const left = pace === undefined ? null : timeLeft(pace, [...paces.values()])
-    const job = jobStatus(list, left, facts)
-    const context = {
-      isTooOld: job.too_old === true || job.too_stale === true,
-      tokenPlace,
-      isServed,
-      restart,
-    }
+    const job = jobStatus(list, facts)
+    const isTooOld = job.too_old === true || job.too_stale === true
+    const context = { isTooOld, tokenPlace, isServed, restart }
     const step = unusable === null ? nextStep(row, job.state, context) : null
     job.next = step && typed(step, [row])
     // A `start` with an older configuration may have another schedule, or not know the list.
@@ -153,9 +143,6 @@ export function createStatus(facts: StatusFacts): Status {
   }
 }
 
-/** The longest wait for a rate limit; a later time was written by a wrong clock. */
-const LONGEST_WAIT_MS = 86_400_000
-
 /**
  * What is true of the row at present. A wait is told while it lasts, of a list that is being read, or whose last run failed. While the
  * mirror cannot be written, nothing comes of the work that it tells of.
@@ -163,12 +150,11 @@ const LONGEST_WAIT_MS = 86_400_000
 function presentRow(row: StatusRow, { now, unusable }: StatusFacts): StatusRow {
   const none = { waiting_for: null, waiting_until: null }
   if (unusable !== null) return { ...row, ...none, running: false, retry_since: null }
-  const left = Date.parse(row.waiting_until ?? '') - now
   const isMeant = row.running || row.last_run_status === 'failed'
-  return isMeant && left > 0 && left <= LONGEST_WAIT_MS ? row : { ...row, ...none }
+  return isMeant && Date.parse(row.waiting_until ?? '') > now ? row : { ...row, ...none }
 }
 
-function jobStatus({ row, plan }: ListFacts, walkLeft: number | null, facts: StatusFacts): JobStatus {
+function jobStatus({ row, plan }: ListFacts, facts: StatusFacts): JobStatus {
   const { now, maxAge, fresh } = facts
   const { walk_origin, walk_rows_seen: seen, walk_total: total } = row
   const isOlder = (since: string | null, most: MostAge | null) => {
@@ -204,7 +190,7 @@ function jobStatus({ row, plan }: ListFacts, walkLeft: number | null, facts: Sta
       walk_origin === null || seen === null || !total
         ? null
         : Math.floor((100 * Math.min(seen, total)) / total),
-    walk_left_ms: walkLeft,
+    walk_left_ms: timeLeft(row, now),
     waiting_until: row.waiting_until,
     next_run_at: null,
     overdue,
@@ -215,59 +201,22 @@ function jobStatus({ row, plan }: ListFacts, walkLeft: number | null, facts: Sta
   return job
 }
 
-/** Whether a run reads its pages now: how long a page that is asked for again keeps failing is not known. */
-function isWalking({ row }: ListFacts): boolean {
-  const { running, last_run_status: status, work, retry_since: since } = row
-  return running === true && status === 'running' && work !== 'verify' && work !== 'refresh' && since === null
-}
-
-function paceOf({ row, budget, perMinute }: ListFacts, now: number): Pace {
-  const { walk_rows_seen: seen, walk_total: total, walk_pages: pages, waiting_until: until } = row
-  return {
-    budget,
-    pages: row.last_run_pages ?? 0,
-    runMs: now - Date.parse(row.last_run_at ?? ''),
-    waitedMs: row.last_run_waited_ms ?? 0,
-    waitMs: until === null ? 0 : Date.parse(until) - now,
-    // By the items of a page so far.
-    pagesLeft:
-      total === null || !seen || !pages ? null : Math.ceil((Math.max(total - seen, 0) * pages) / seen),
-    perMinute,
-  }
-}
-
-/** A walk that is being read. */
-export interface Pace {
-  /** Lists with the same budget share a rate limit. */
-  budget: string
-  /** Answers that this run has read so far, and how long ago it began (milliseconds). */
-  pages: number
-  runMs: number
-  /** How much of that time it waited for its rate limit, and how long it still has to wait. */
-  waitedMs: number
-  waitMs: number
-  /** Pages that it has still to read; null: unknown. */
-  pagesLeft: number | null
-  /** Requests a minute that its rate limit lets us send; null: no limit is known. */
-  perMinute: number | null
-}
-
-/** Fewer answers do not show how fast a server is: the beginning of a run is part of the first. */
+/** Fewer answers do not show how fast a server is; nor do two minutes that mostly went in waits: a rate limit lets those of the first pass at once. */
 const ENOUGH_PAGES = 3
+const ENOUGH_MS = 120_000
 
-/**
- * Milliseconds until a walk has read its list, wherever people are told: by the server's speed, or by the pace of its rate limit, where that
- * takes longer. Null before it is known, and when all pages are read.
- * @param all What is being read now.
- */
-export function timeLeft(pace: Pace, all: readonly Pace[]): number | null {
-  const { budget, pages, runMs, waitedMs, waitMs, pagesLeft, perMinute } = pace
-  if (pagesLeft === null || pagesLeft === 0 || pages < ENOUGH_PAGES) return null
-  // The lists of a limit take turns, so a longer one sends no more than this one meanwhile. One that does not say its length is taken for as long.
-  const requests = all
-    .filter((other) => other.budget === budget)
-    .reduce((sum, one) => sum + Math.min(one.pagesLeft ?? pagesLeft, pagesLeft), 0)
-  const bySpeed = (Math.max(runMs - waitedMs, 0) / pages) * pagesLeft
-  const byLimit = perMinute === null ? 0 : (requests / perMinute) * 60_000
-  return Math.round(Math.max(bySpeed, byLimit, waitMs))
+/** Milliseconds until a walk that is being read has read its list, by the pace of its run; null before that is known. */
+function timeLeft(row: StatusRow, now: number): number | null {
+  const { last_run_pages: pages, walk_pages, walk_rows_seen: seen, walk_total: total, work } = row
+  const isWalking =
+    row.running && row.last_run_status === 'running' && work !== 'verify' && work !== 'refresh'
+  // How long a page that is asked for again keeps failing is not known.
+  if (!isWalking || row.retry_since !== null || !pages || !walk_pages || !seen || total === null) return null
+  const runMs = now - Date.parse(row.last_run_at ?? '')
+  const isHeld = (row.last_run_waited_ms ?? 0) > runMs / 2 && runMs < ENOUGH_MS
+  if (pages < ENOUGH_PAGES || isHeld) return null
+  // By the items of a page so far.
+  const pagesLeft = Math.ceil((Math.max(total - seen, 0) * walk_pages) / seen)
+  const waitMs = row.waiting_until === null ? 0 : Date.parse(row.waiting_until) - now
+  return pagesLeft === 0 ? null : Math.round(Math.max((runMs / pages) * pagesLeft, waitMs))
 }

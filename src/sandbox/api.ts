@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import {
   createDice,
   createEstablishment,
@@ -30,19 +31,13 @@ export interface Organization {
   token: string
 }
 
-export interface Request {
-  method: string
-  /** Path and query as on the request line. */
-  target: string
-  /** By name in lower case. */
-  headers: Record<string, string | string[] | undefined>
-}
-
-export interface Answer {
+interface Answer {
   status: number
   headers: Record<string, string>
   body: object
 }
+
+type Request = Pick<IncomingMessage, 'method' | 'url' | 'headers'>
 
 /** Fixed by the API: a client cannot change it. */
 const PAGE_SIZE = 25
@@ -71,7 +66,7 @@ export function createApi(options: SandboxOptions) {
     }
   }
 
-  function answer({ method, target, headers }: Request): Answer {
+  function answer({ method, url: target = '', headers }: Request): Answer {
     const of = (name: string) => [headers[name]].flat()[0] ?? ''
     const url = new URL(target, `http://${of('host') || 'localhost'}`)
     const name = /^\/api\/v1\/admin\/(orders|establishments)\/?$/.exec(url.pathname)?.[1]

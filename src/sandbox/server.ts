@@ -18,9 +18,8 @@ export async function startSandbox({
 }: SandboxOptions & { port: number }): Promise<Sandbox> {
   const { organizations, answer } = createApi(options)
   const server = createServer((request, response) => {
-    const { method = '', url: target = '', headers } = request
-    const { status, headers: more, body } = answer({ method, target, headers })
-    response.writeHead(status, { 'Content-Type': 'application/json', ...more }).end(JSON.stringify(body))
+    const { status, headers, body } = answer(request)
+    response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(body))
   })
   // nginx's value: Node's 5 seconds would end connections that a client is about to use again.
   server.keepAliveTimeout = 75_000

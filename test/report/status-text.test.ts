@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ListFacts, Pace, StatusFacts } from '../../src/report/status.ts'
-import { timeLeft } from '../../src/report/status.ts'
+import type { ListFacts, StatusFacts } from '../../src/report/status.ts'
 import { alarmText, statusText } from '../../src/report/status-text.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
 import { fullDisk } from '../../src/store/sqlite/errors.ts'
@@ -134,7 +133,7 @@ next: make the mirror writable again: then everything goes on by itself, and wha
     expect(textOf(lists, facts)).toBe(text)
   })
 
-  it('names four lists that have one cause, five steps, and fifty lists, the gravest first', () => {
+  it('names four lists that have one cause, ten steps, and fifty lists, the gravest first', () => {
     const failing = many(80, failedBy()).map((list, index) => ({
       ...list,
       row: { ...list.row, failing_since: at(30 - index / 100) },
@@ -143,13 +142,18 @@ next: make the mirror writable again: then everything goes on by itself, and wha
     expect(textOf([...failing, listOf('held', TOKEN)])).toMatch(
       `\norg-0 orders, org-1 orders, org-2 orders, org-3 orders, ... and 76 more lists: failing since ${at(30)} (30 minutes): NETWORK: away\n`,
     )
-    expect(textOf(many(7, TOKEN))).toMatch(
-      /\nnext: give org-0 .*\n {6}give org-1 (.*\n){4} {6}\.\.\. and 2 more steps\n$/,
+    expect(textOf(many(12, TOKEN))).toMatch(
+      /\nnext: give org-0 .*\n {6}give org-1 (.*\n){9} {6}\.\.\. and 2 more steps\n$/,
     )
-    const whole = textOf([...many(60), listOf('troubled', failedBy())])
-    expect(whole.match(/^\S+ orders +1,500 rows/gm)).toHaveLength(50)
+    const old = listOf('zoo', { as_of: at(120) })
+    const maxAge = { typed: '1h', ms: 3_600_000 }
+    const whole = textOf([...many(60), old, listOf('troubled', failedBy())], { maxAge })
+    expect(whole.match(/^\S+ orders +1,500 rows/gm)).toHaveLength(51)
+    expect(whole).toContain('    older than --max-age 1h\n')
     expect(whole).toMatch(/^troubled orders +1,500 rows/m)
-    expect(whole).toContain('\nand 11 more lists: admin-mirror query "SELECT * FROM sync_status"\n')
+    expect(whole).toContain(
+      '\nand 11 more lists, as they should be: admin-mirror query "SELECT * FROM sync_status"\n',
+    )
   })
 
   it('of a file alone says neither that it is well nor that a daemon is missing', () => {
@@ -267,10 +271,15 @@ describe('what is said of a list', () => {
     expect(textOf([listOf('acme', changed)], facts)).toContain(`next: ${next}`)
   })
 
-  it('has no wait of more than a day, which a wrong clock wrote, nor one that is over', () => {
-    const waits = [at(1), at(-1441)].map((until) => listOf('acme', { ...RUNNING, waiting_until: until }))
+  it.each<[Partial<StatusRow>, isTold: boolean]>([
+    [{ running: true }, true],
+    [{ last_run_status: 'failed' }, true],
+    [{}, false],
+    [{ running: true, waiting_until: at(0) }, false],
+  ])('has a wait while it lasts, if the list is being read or its last run failed: %j', (changed, isTold) => {
+    const [job] = statusOf([listOf('acme', { waiting_until: at(-9), ...changed })]).jobs
 
-    expect(statusOf(waits).jobs.map((job) => job.waiting_until)).toEqual([null, null])
+    expect(job?.waiting_until).toBe(isTold ? at(-9) : null)
   })
 })
 
@@ -293,76 +302,27 @@ describe('the notes', () => {
     expect(statusOf(lists, { misfits, unpublished: 'copy.db: EROFS' }).notes).toEqual([
       'nothing could be published: copy.db: EROFS',
       'orders.c__text has the values of 2 rows that did not fit the column beside it',
-      '3 lists of 2 organizations share 6 requests a minute for refreshes: newest ends every 5 minutes to 44 minutes, the rest for older pages',
+      '3 lists of acme, globex share 6 requests a minute for refreshes: newest ends every 5 minutes to 44 minutes, the rest for older pages',
       '1 list of acme has 6 requests a minute for refreshes: newest ends every 5 minutes, the rest for older pages',
     ])
     expect(statusOf(lists, { daemons: [] }).notes).toEqual([])
   })
 })
 
-const leftOf = (...lists: ListFacts[]) => statusOf(lists).jobs.map((job) => job.walk_left_ms)
-
-describe('the time that a walk still takes', () => {
-  const MINUTE = 60_000
-  const PACE: Pace = {
-    budget: 'x',
-    pages: 4,
-    runMs: 2000,
-    waitedMs: 0,
-    waitMs: 0,
-    pagesLeft: 100,
-    perMinute: null,
-  }
-
-  it.each<[string, Partial<Pace>, others: Partial<Pace>[], number | null]>([
-    ['is not known before its length is', { pagesLeft: null }, [], null],
-    ['is not known from one or two answers', { pages: 2 }, [], null],
-    ['is none once all pages are read', { pagesLeft: 0 }, [], null],
-    ['goes by the speed of the server', { pages: 3, runMs: 1500 }, [], 50_000],
-    ['counts no waits as that', { runMs: 62_000, waitedMs: 60_000 }, [], 50_000],
-    ['goes by the pace of the limit', { perMinute: 30 }, [], (100 / 30) * MINUTE],
-    [
-      'counts what the other lists of the limit send meanwhile',
-      { perMinute: 30 },
-      [{ pagesLeft: 400 }, { pagesLeft: 20 }],
-      (220 / 30) * MINUTE,
-    ],
-    [
-      'takes a list that does not say its length for as long',
-      { perMinute: 50 },
-      [{ pagesLeft: null }],
-      4 * MINUTE,
-    ],
-    ['counts no list of another limit', { perMinute: 50 }, [{ budget: 'y' }], 2 * MINUTE],
-    ['is at least the wait', { waitMs: 10 * MINUTE, perMinute: 1000 }, [], 10 * MINUTE],
-  ])('%s', (_, changed, others, ms) => {
-    const pace = { ...PACE, ...changed }
-
-    expect(timeLeft(pace, [pace, ...others.map((other) => ({ ...PACE, ...other }))])).toBe(ms)
-  })
-
-  it('is told of lists that are read, with the pace of their budget', () => {
-    const walk: Partial<StatusRow> = {
-      ...RUNNING,
-      last_run_at: at(10),
-      last_run_pages: 100,
-      last_run_waited_ms: 590_000,
-      walk_pages: 100,
-      walk_rows_seen: 2500,
-      walk_total: 5000,
-    }
-    const of = (changed: Partial<StatusRow> = {}) =>
-      listOf('acme', { ...walk, ...changed }, { perMinute: 10 })
-
-    expect(leftOf(of())).toEqual([600_000])
-    expect(leftOf(of(), of())).toEqual([1_200_000, 1_200_000])
-    expect(leftOf(of({ waiting_until: at(-30) }))).toEqual([1_800_000])
-    const not: Partial<StatusRow>[] = [
-      { work: 'verify' },
-      { work: 'refresh' },
-      { running: false },
-      { retry_since: at(1) },
-    ]
-    expect(leftOf(of(), ...not.map(of))).toEqual([600_000, null, null, null, null])
-  })
+it.each<[string, Partial<StatusRow>, left: number | null]>([
+  ['goes by the pace of its run', { last_run_pages: 6 }, 30_000],
+  ['is at least its wait', { last_run_pages: 6, waiting_until: at(-1) }, 60_000],
+  ['is not known from two answers', { last_run_pages: 2 }, null],
+  ['is not known before the length of the list is', { last_run_pages: 6, walk_total: null }, null],
+  ['is none once all is read', { last_run_pages: 6, walk_rows_seen: 20 }, null],
+  // A rate limit lets the requests of a minute pass at once.
+  ['is not known in two minutes of waits', { last_run_pages: 6, last_run_waited_ms: 30_001 }, null],
+  ['counts short waits as its pace', { last_run_pages: 6, last_run_waited_ms: 30_000 }, 30_000],
+  ['is known later', { last_run_pages: 6, last_run_waited_ms: 90_000, last_run_at: at(2) }, 60_000],
+  ['is not known while a page fails', { last_run_pages: 6, retry_since: at(1) }, null],
+  ['is not that of a verify', { last_run_pages: 6, work: 'verify' }, null],
+  ['is not that of a refresh', { last_run_pages: 6, work: 'refresh' }, null],
+  ['is not that of a run that has ended', { last_run_pages: 6, running: false }, null],
+])('the time that a walk still takes %s', (_, changed, left) => {
+  expect(statusOf([listOf('acme', { ...RUNNING, ...changed })]).jobs[0]?.walk_left_ms).toBe(left)
 })

@@ -27,7 +27,7 @@ function open(options: Partial<SandboxOptions> = {}) {
     'x-service-organization': organizations[index]?.id,
   })
   const get = (target: string, changed: object = {}, method = 'GET') =>
-    answer({ method, target, headers: { host: 'api.test', ...headersOf(0), ...changed } })
+    answer({ method, url: target, headers: { host: 'api.test', ...headersOf(0), ...changed } })
   const walk = (target: string, changed: object = {}) => {
     const pages: List[] = []
     for (let next: string | null = target; next !== null; next = pages.at(-1)?.links.next ?? null)

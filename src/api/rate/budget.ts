@@ -60,11 +60,6 @@ export function budgetOf(text: string | null, closedUntil: number): Budget {
   return { ...FRESH, ...(JSON.parse(text ?? '{}') as Partial<Budget>), closedUntil }
 }
 
-/** The limit of requests a minute that a server announced last, in a stored text; null if it announced none. */
-export function announcedLimit(text: string | null): number | null {
-  return budgetOf(text, 0).limit
-}
-
 /** Our own ceiling in whole requests: 0.5 is one in two minutes. */
 function ceilingOf(requestsPerMinute: number): { most: number; inMs: number } {
   return requestsPerMinute < 1
