@@ -4,7 +4,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const LONG = [
   'simulation/histories.test.ts',
   'simulation/postgres/histories.test.ts',
-  'simulation/postgres/planted.long.test.ts',
   'stories/postgres/outages.long.test.ts',
   'simulation/planted.long.test.ts',
   'bench/bench.long.test.ts',

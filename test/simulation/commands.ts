@@ -1,39 +1,38 @@
 import { pino } from 'pino'
 import type { HttpGet } from '../../src/api/http.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/configuration.ts'
-import { type KeepFreshOptions, keepFresh } from '../../src/cli/keep-fresh.ts'
+import { keepFresh } from '../../src/cli/keep-fresh.ts'
 import { openMirror } from '../../src/cli/mirror.ts'
 import type { RefreshPlan } from '../../src/cli/refresh-plan.ts'
 import { createRunner, type HowToRun, type RunJobs, syncPlan } from '../../src/cli/run-jobs.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { openSession } from '../../src/cli/session.ts'
 import type { Config } from '../../src/config/config.ts'
-import type { ScheduledJob, Scheduler } from '../../src/schedule/scheduler.ts'
+import type { ScheduledJob } from '../../src/schedule/scheduler.ts'
 import type { JobEvent } from '../../src/sync/job.ts'
+import type { Store } from '../../src/sync/store.ts'
 import type { Job, Observe } from '../../src/sync/types.ts'
 import { nameOf, type Tell } from './happening.ts'
 import type { ListFilters } from './list.ts'
 import { askedSource } from './network.ts'
 import type { Mistake } from './planted.ts'
 import type { SimulatedProcess } from './process.ts'
-import { steppedStore } from './stepped-store.ts'
 
 // Loaded in the middle of a history it would take real time.
 await Promise.all([import('../../src/cli/file.ts'), import('../../src/cli/open-mirror.ts')])
+
+interface Backfill {
+  fromPage: number
+  filters: ListFilters
+  restart: boolean
+}
 
 /** What a process was started for. Organizations by name; none named means all. */
 export type Command =
   | { kind: 'sync'; org: readonly string[]; wait: boolean; refresh: boolean; acceptsRemovals: boolean }
   /** Each job so often, with a pause after each time. */
   | { kind: 'start'; org?: readonly string[]; rounds: number; pauseMs: number }
-  | {
-      kind: 'backfill'
-      org: readonly string[]
-      fromPage: number
-      filters: ListFilters
-      restart: boolean
-      wait: boolean
-    }
+  | (Backfill & { kind: 'backfill'; org: readonly string[]; wait: boolean })
   | { kind: 'resume'; org: readonly string[] }
 
 /** A sync of everything that waits for its turn. */
@@ -67,6 +66,9 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
     store: steppedStore(mistake.store?.(session.store, now) ?? session.store, process, tell),
     source: async (...job: Parameters<typeof session.source>) => askedSource(await session.source(...job)),
   }
+  const sleep: Runtime['sleep'] = config.postgres
+    ? (_ms, signal) => runtime.sleep(SELDOM_LOOKS_MS, signal)
+    : runtime.sleep
   const reporter = { observe: (job: Job) => observing(machine, nameOf(job)), close: () => {} }
   try {
     // The mirror's clock, as with everybody who shares it.
@@ -74,7 +76,7 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
       config,
       session: stepped,
       reporter,
-      runtime: { ...runtime, now, sleep: waitingFor(config, runtime) },
+      runtime: { ...runtime, now, sleep },
     })
     await work({ ...machine, runtime: { ...runtime, now } }, command, stepped.refreshes, run)
   } finally {
@@ -82,16 +84,11 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
   }
 }
 
-/** How often who waits for the owner of a list on a server looks. Milliseconds. */
-const SELDOM_LOOKS_MS = 5000
-
 /**
- * A process that waits for the owner of a list looks four times a second, for an hour at times. Each look is a statement that a
- * real server answers, and almost no other time of a history would be spent so.
+ * Who waits for the owner of a list looks four times a second, for an hour at times. Each look is a statement that a real server answers, and
+ * almost no other time of a history would be spent so.
  */
-function waitingFor({ postgres }: Config, { sleep }: Runtime): Runtime['sleep'] {
-  return postgres ? (_ms, signal) => sleep(SELDOM_LOOKS_MS, signal) : sleep
-}
+const SELDOM_LOOKS_MS = 5000
 
 async function work(
   machine: Machine,
@@ -101,43 +98,36 @@ async function work(
 ): Promise<void> {
   const { config } = machine
   const { signal } = machine.process.stop
-  const org = [...(command.org ?? [])]
-  const jobs = selectJobs(config, { org, collection: [] })
+  const jobs = selectJobs(config, { org: [...(command.org ?? [])], collection: [] })
   if (command.kind === 'start') {
     await runStart(machine, command, jobs, refreshes, run)
     return
   }
   const { wait: waitForOwner } = command
   if (command.kind === 'sync') {
-    const { acceptsRemovals: acceptRemovals } = command
+    const { acceptsRemovals: acceptRemovals, refresh } = command
     const how = { plan: syncPlan(config), trigger: 'manual', waitForOwner, acceptRemovals } as const
-    await run(jobs, { ...how, instead: command.refresh ? 'newest' : undefined, signal })
+    await run(jobs, { ...how, instead: refresh ? 'newest' : undefined, signal })
     return
   }
-  const { fromPage: firstPage, restart } = command
-  const filtered = jobs.flatMap((job) => withFilters(job, command.filters))
-  const kind = firstPage > 1 || Object.keys(command.filters).length > 0 ? 'partial' : 'full'
+  const { fromPage: firstPage, restart, filters } = command
+  const kind = firstPage > 1 || Object.keys(filters).length > 0 ? 'partial' : 'full'
   const plan: HowToRun['plan'] = { origin: 'backfill', kind, firstPage, resumeWithin: null, restart }
+  const filtered = jobs.flatMap((job) => withFilters(job, filters))
   await run(filtered, { plan, trigger: 'backfill', waitForOwner, signal })
 }
 
 /** The job with the filters of a backfill on top of the configured ones; none where the two contradict each other. */
 function withFilters({ organization, job }: SelectedJob, filters: ListFilters): SelectedJob[] {
-  const { collection } = job
-  const { filters: scope } = collection
+  const { filters: scope } = job.collection
   if (filters.parity !== undefined && scope.parity !== undefined && scope.parity !== filters.parity) return []
-  return [
-    {
-      organization,
-      job: { ...job, collection: { ...collection, filters: { ...scope, ...filters }, scope } },
-    },
-  ]
+  const collection = { ...job.collection, filters: { ...scope, ...filters }, scope }
+  return [{ organization, job: { ...job, collection } }]
 }
 
 async function resume({ process, config, runtime, tell }: Machine, names: readonly string[]): Promise<void> {
-  const ids = config.organizations
-    .filter(({ name }) => names.length === 0 || names.includes(name))
-    .map(({ id }) => id)
+  const named = config.organizations.filter(({ name }) => names.length === 0 || names.includes(name))
+  const ids = named.map(({ id }) => id)
   const mirror = await openMirror({ config, runtime, log: { info: () => {}, warn: () => {} } })
   try {
     await mirror.tokens.resume(ids)
@@ -158,67 +148,20 @@ function observing({ process, tell }: Machine, job: string): Observe<JobEvent> {
   }
 }
 
-type Start = Command & { kind: 'start' }
-
 /**
  * `start`, whose scheduler the real clock would drive: the time of each job comes again after a pause, and meanwhile it is
  * refreshed as `start` does it.
  */
 async function runStart(
-  machine: Machine,
-  command: Start,
+  { process, runtime, config }: Machine,
+  { rounds, pauseMs }: Command & { kind: 'start' },
   jobs: readonly SelectedJob[],
   plan: RefreshPlan,
   run: RunJobs,
 ): Promise<void> {
-  const { process, runtime, config } = machine
-  const turns = createTurns()
-  const over = new AbortController()
-  const signal = AbortSignal.any([process.stop.signal, over.signal])
-  const planned = jobs.map((selected) => ({ selected, scheduled: entryOf(selected) }))
-  const fresh = planned.filter(({ selected }) => selected.organization.refresh !== false)
-  const keeping =
-    fresh.length === 0
-      ? Promise.resolve()
-      : keepFresh({
-          jobs: fresh,
-          read: readingOf(machine, run),
-          plan,
-          scheduler: turns,
-          runtime: { now: runtime.now, sleep: sleepOf(machine) },
-          signal,
-        })
-  await Promise.all(
-    planned.map(async ({ selected, scheduled }) => {
-      for (let round = 0; round < command.rounds && !process.stop.signal.aborted; round++) {
-        const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner: round === 0 } as const
-        await turns.run(scheduled, async () => {
-          await run([selected], { ...how, signal: process.stop.signal })
-        })
-        await sleepOf(machine)(command.pauseMs, process.stop.signal).catch(() => {})
-      }
-    }),
-  )
-  over.abort()
-  await keeping
-  await turns.ended()
-}
-
-function readingOf({ config, process }: Machine, run: RunJobs): KeepFreshOptions['read'] {
-  const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner: false } as const
-  return async (selected) => {
-    const results = await run([selected], { ...how, instead: 'due', signal: process.stop.signal })
-    return { hasFailed: results.some(({ error }) => error !== null) }
-  }
-}
-
-function entryOf({ organization, job }: SelectedJob): ScheduledJob {
-  const name = `${organization.name} ${job.collection.name}`
-  return { name, expression: organization.schedule, timezone: 'UTC', dueAtStart: false, run: async () => {} }
-}
-
-/** What the scheduler does for a job: never two things at once. */
-function createTurns() {
+  const { signal } = process.stop
+  const how = { plan: syncPlan(config), trigger: 'schedule', signal } as const
+  /** What the scheduler does for a job: never two things at once. */
   const busy = new Map<ScheduledJob, Promise<void>>()
 
   function begin(job: ScheduledJob, task: () => Promise<void>): Promise<void> {
@@ -227,30 +170,118 @@ function createTurns() {
     return ended
   }
 
-  const runBetween: Scheduler['runBetween'] = (job, task) => {
-    if (!busy.has(job)) void begin(job, task)
-  }
-
-  return {
-    isRunning: (job: ScheduledJob) => busy.has(job),
-    runBetween,
-    /** Waits for a refresh that is under way. */
-    async run(job: ScheduledJob, task: () => Promise<void>) {
-      await busy.get(job)
-      await begin(job, task)
-    },
-    ended: () => Promise.all(busy.values()),
-  }
-}
-
-/** As the runtime's; but whoever dies asleep never wakes, whatever is done about its errors. */
-function sleepOf({ process, runtime }: Machine): Machine['runtime']['sleep'] {
-  return async (ms, signal) => {
+  /** As the runtime's; but whoever dies asleep never wakes, whatever is done about its errors. */
+  async function sleep(ms: number, until?: AbortSignal): Promise<void> {
     try {
-      await runtime.sleep(ms, signal)
+      await runtime.sleep(ms, until)
     } catch (error) {
       if (!process.isAlive()) await new Promise(() => {})
       throw error
     }
+  }
+
+  const over = new AbortController()
+  const planned = jobs.map((selected) => {
+    const { organization, job } = selected
+    const name = `${organization.name} ${job.collection.name}`
+    const when = { expression: organization.schedule, timezone: 'UTC', dueAtStart: false }
+    return { selected, scheduled: { name, ...when, run: async () => {} } }
+  })
+  const fresh = planned.filter(({ selected }) => selected.organization.refresh !== false)
+  const keeping =
+    fresh.length === 0
+      ? Promise.resolve()
+      : keepFresh({
+          jobs: fresh,
+          async read(selected) {
+            const results = await run([selected], { ...how, waitForOwner: false, instead: 'due' })
+            return { hasFailed: results.some(({ error }) => error !== null) }
+          },
+          plan,
+          scheduler: {
+            isRunning: (job) => busy.has(job),
+            runBetween(job, task) {
+              if (!busy.has(job)) void begin(job, task)
+            },
+          },
+          runtime: { now: runtime.now, sleep },
+          signal: AbortSignal.any([signal, over.signal]),
+        })
+  await Promise.all(
+    planned.map(async ({ selected, scheduled }) => {
+      for (let round = 0; round < rounds && !signal.aborted; round++) {
+        // A refresh may be under way.
+        await busy.get(scheduled)
+        await begin(scheduled, async () => {
+          await run([selected], { ...how, waitForOwner: round === 0 })
+        })
+        await sleep(pauseMs, signal).catch(() => {})
+      }
+    }),
+  )
+  over.abort()
+  await keeping
+  await Promise.all(busy.values())
+}
+
+/** The store as a process uses it: each call has a moment before and after it, and a dead process gets no answer. */
+function steppedStore(store: Store, process: SimulatedProcess, tell: Tell): Store {
+  /** By run, its job. */
+  const runs = new Map<number, { job: string; kind: 'run' | 'refresh' }>()
+
+  async function call<T>(task: () => Promise<T>): Promise<T> {
+    if (!process.isAlive()) return new Promise(() => {})
+    process.step('before mirror call')
+    const result = await task()
+    process.step('after mirror call')
+    return result
+  }
+
+  const stepped = Object.fromEntries(
+    Object.entries(store).map(([name, method]) => [
+      name,
+      (...values: unknown[]) => call(() => (method as (...values: unknown[]) => Promise<unknown>)(...values)),
+    ]),
+  ) as unknown as Store
+
+  return {
+    ...stepped,
+    acquire: (job, isVerify) =>
+      call(async () => {
+        const acquired = await store.acquire(job, isVerify)
+        tell({ kind: acquired.lease ? 'claimed' : 'busy', process, job: nameOf(job) })
+        return acquired
+      }),
+    release: (lease) =>
+      call(() => {
+        tell({ kind: 'releasing', process, job: nameOf(lease.job) })
+        return store.release(lease)
+      }),
+    beginRun: (lease, begin) =>
+      call(async () => {
+        const { runId: run, walk } = await store.beginRun(lease, begin)
+        const job = nameOf(lease.job)
+        runs.set(run, { job, kind: 'run' })
+        tell({ kind: 'run began', process, job, run, walk: walk.id, resumed: walk.resumed })
+        return { runId: run, walk }
+      }),
+    beginRefresh: (lease, saved, within) =>
+      call(async () => {
+        const run = await store.beginRefresh(lease, saved, within)
+        const job = nameOf(lease.job)
+        runs.set(run, { job, kind: 'refresh' })
+        const { filters } = lease.job.collection
+        tell({ kind: 'refresh began', process, job, run, within: within?.id ?? null, filters })
+        return run
+      }),
+    finishRun: (run, outcome) =>
+      call(async () => {
+        const record = await store.finishRun(run, outcome)
+        const { job, kind } = runs.get(run.id) ?? {}
+        const { status, errorCode: code } = outcome
+        if (status === 'refused') tell({ kind: 'run cancelled', process, run: run.id })
+        else if (job) tell({ kind: `${kind ?? 'run'} finished`, process, job, run: run.id, status, code })
+        return record
+      }),
   }
 }

@@ -157,11 +157,11 @@ function somethingElse(random: Random, { tenants, isRefreshed }: Setting, at: nu
   }
   if (random.chance(0.08)) {
     const filters = random.pick<ListFilters>([{}, { parity: 'odd' }, { parity: 'even' }])
-    deeds.push({ at, act: (world) => world.configure({ filters }) })
+    deeds.push({ at, act: (world) => world.setFilters(filters) })
   }
   if (isRefreshed && random.chance(0.1)) {
     const newest = random.pick(['auto', 'first', 'last'])
-    deeds.push({ at, act: (world) => world.configure({ newest }) })
+    deeds.push({ at, act: (world) => world.setNewest(newest) })
   }
   if (isRefreshed && random.chance(0.1)) {
     const then = soon()

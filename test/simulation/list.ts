@@ -123,6 +123,11 @@ export function isListed({ id }: Pick<ListItem, 'id'>, { parity }: ListFilters):
   return parity === undefined || parity === (id % 2 === 0 ? 'even' : 'odd')
 }
 
+/** The items that a request with these filters asks for, in their order. */
+export function listedItems(list: SimulatedList | undefined, filters: ListFilters): ListItem[] {
+  return (list?.items ?? []).filter((item) => isListed(item, filters))
+}
+
 export interface ListPage {
   number: number
   items: readonly ListItem[]
@@ -131,8 +136,9 @@ export interface ListPage {
   lastPage: number
 }
 
-export function pageAt({ perPage, items }: SimulatedList, number: number, filters: ListFilters): ListPage {
-  const listed = items.filter((item) => isListed(item, filters))
+export function pageAt(list: SimulatedList, number: number, filters: ListFilters): ListPage {
+  const { perPage } = list
+  const listed = listedItems(list, filters)
   const lastPage = Math.max(Math.ceil(listed.length / perPage), 1)
   const shown = listed.slice((number - 1) * perPage, number * perPage)
   const next = number < lastPage ? number + 1 : null

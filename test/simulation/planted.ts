@@ -55,7 +55,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'the hold of a refused token is not kept',
-    seed: 0,
+    seed: 7,
     complaint: /though its organization is held$/,
     statement: (statement) =>
       /\bSET held_since = [?$:]|\bINTO sync_refused_tokens\b/.test(statement.sql) ? null : statement,

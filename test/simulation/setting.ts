@@ -34,8 +34,6 @@ export interface Setting {
   keepsHistory: boolean
   /** Whether lists are refreshed between full walks. */
   isRefreshed: boolean
-  /** Whether the mirror is on a server, which answers in its own time. */
-  isOnServer?: boolean
   config: Omit<Config, 'database'>
 }
 

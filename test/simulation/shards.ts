@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { addCounts, type Counts } from './story.ts'
 
@@ -32,10 +33,11 @@ type Seeds = ({ from: number; seeds: number } | { only: readonly number[] }) & {
   planted?: string
 }
 
-/** Runs a script in a process of its own, which reads JSON and prints JSON. Throws where the script breaks down. */
+/** Runs a script in a process of its own, which reads a line of JSON and prints JSON. Throws where the script breaks down. */
 export async function runChild<T>(script: string, task: unknown): Promise<T> {
-  const child = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'pipe'] })
-  child.stdin.end(JSON.stringify(task))
+  const child = spawn(process.execPath, [script], { stdio: 'pipe' })
+  // It stays open for as long as this process lives.
+  child.stdin.write(`${JSON.stringify(task)}\n`)
   const [output, complaints, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
@@ -45,9 +47,13 @@ export async function runChild<T>(script: string, task: unknown): Promise<T> {
   return JSON.parse(output) as T
 }
 
-/** What such a script is to do. */
+/** What such a script is to do. It ends by itself when its parent has died. */
 export async function readTask<T>(): Promise<T> {
-  return JSON.parse(await text(process.stdin)) as T
+  const lines = createInterface({ input: process.stdin })
+  const [task] = (await once(lines, 'line')) as [string]
+  lines.once('close', () => process.exit(1))
+  process.stdin.unref()
+  return JSON.parse(task) as T
 }
 
 /** Lives through these seeds, in as many processes as there are cores. With a planted bug the first that finds it is enough. */

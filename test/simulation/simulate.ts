@@ -1,19 +1,18 @@
 import type { ErrorCode } from '../../src/errors.ts'
 import { createVirtualClock, createWallClock } from './clock.ts'
 import { type Command, SYNC } from './commands.ts'
-import type { Deed } from './deeds.ts'
 import type { Ground } from './ground.ts'
-import { type Happening, listenWith } from './happening.ts'
+import type { Happening } from './happening.ts'
 import type { History } from './history.ts'
 import { createOracle } from './oracle/oracle.ts'
 import type { Mistake } from './planted.ts'
-import { type Counts, createCounter, createStory } from './story.ts'
+import { createCounter, createStory } from './story.ts'
 import { createWorld } from './world.ts'
 
 /** A world with everybody who looks on: the oracle, the story, the counts. */
 type Stage = Awaited<ReturnType<typeof setStage>>
 
-async function setStage(history: History, ground: Ground, mistake: Mistake) {
+async function setStage(history: Omit<History, 'deeds'>, ground: Ground, mistake: Mistake) {
   const { setting, lists, startAt } = history
   const plot = await ground.lay(history.seed)
   const clock = createVirtualClock(startAt, plot.settle)
@@ -27,20 +26,13 @@ async function setStage(history: History, ground: Ground, mistake: Mistake) {
   )
   const counter = createCounter()
   const ends: (ErrorCode | null)[] = []
-  /** How many jobs and processes have ended: what shows that a long history still gets on. */
-  let progress = 0
-  const noteEnd = listenWith({
-    ended: () => progress++,
-    killed: () => progress++,
-    'job ended'({ code }) {
-      progress++
-      ends.push(code)
-    },
-  })
   const tell = (happening: Happening) => {
-    for (const listener of [story.tell, counter.tell, noteEnd]) listener(happening)
+    story.tell(happening)
+    counter.tell(happening)
+    if (happening.kind === 'job ended') ends.push(happening.code)
     if (complaints.length === 0) oracle.tell(happening)
   }
+  const count = (what: string) => counter.counts[what] ?? 0
   const world = createWorld({ history, mistake, mirror: plot.config, clock, wall, tell, complain })
   const mirror = plot.openReader()
   const { tokenOf, wasLockedSince } = world
@@ -50,10 +42,12 @@ async function setStage(history: History, ground: Ground, mistake: Mistake) {
   return {
     world,
     clock,
-    counter,
+    counts: counter.counts,
+    count,
     story,
     complaints,
-    progress: () => progress,
+    /** How many jobs and processes have ended: what shows that a long history still gets on. */
+    progress: () => count('ended') + count('killed') + count('job ended'),
     /** How the jobs ended since this was asked last; null for success. */
     takeEnds: () => ends.splice(0),
     /** How some list and its mirror differ; null where all are equal. */
@@ -67,55 +61,37 @@ async function setStage(history: History, ground: Ground, mistake: Mistake) {
   }
 }
 
-/** How a history went. */
-export interface Outcome {
-  /** The promise that was broken first; null where all is well. */
-  complaint: string | null
-  /** What happened, shortened to what led to the complaint; and all that happened. */
-  story: () => string
-  whole: () => string
-  counts: Counts
-}
-
 /** Far more than any list takes until its run ends, or its process. A long history has many of these. */
 const MOST_TICKS = 50_000
 
 const MINUTE = 60_000
 const DAY = 86_400_000
 
-/** Lives through the history of a seed, with a mistake in the program or none. The same seed always has the same history. */
-export async function simulate(seed: number, ground: Ground, mistake: Mistake): Promise<Outcome> {
-  const history = ground.historyOf(seed)
+/**
+ * Lives through the history of a seed, with a mistake in the program or none. The same seed always has the same history. `complaint`: the promise
+ * that was broken first; null where all is well.
+ */
+export async function simulate(seed: number, ground: Ground, mistake: Mistake) {
+  const { deeds, ...history } = ground.historyOf(seed)
   const stage = await setStage(history, ground, mistake)
-  const { complaints, story, counter } = stage
+  const { complaints, story, counts, clock, world } = stage
+  let left = deeds.length
+  for (const deed of deeds)
+    clock.after(deed.at, () => {
+      left--
+      if ('start' in deed) world.start(deed.start)
+      else deed.act(world)
+    })
   try {
-    await liveThrough(stage, history.deeds)
+    await untilQuiet(stage, () => left === 0)
     if (complaints.length === 0) await comeToRest(stage)
   } catch (error) {
-    complaints.push({
-      what: error instanceof Error ? (error.stack ?? error.message) : 'something was thrown',
-    })
+    complaints.push({ what: error instanceof Error ? (error.stack ?? error.message) : String(error) })
   }
   stage.close()
   const jobs = complaints.flatMap(({ job }) => job ?? [])
-  return {
-    complaint: complaints[0]?.what ?? null,
-    story: () => story.shortened(jobs),
-    whole: story.whole,
-    counts: counter.counts,
-  }
-}
-
-async function liveThrough(stage: Stage, deeds: readonly Deed[]): Promise<void> {
-  let left = deeds.length
-  for (const deed of deeds) {
-    stage.clock.after(deed.at, () => {
-      left--
-      if ('start' in deed) stage.world.start(deed.start)
-      else deed.act(stage.world)
-    })
-  }
-  await untilQuiet(stage, () => left === 0)
+  const complaint = complaints[0]?.what ?? null
+  return { complaint, story: () => story.shortened(jobs), whole: story.whole, counts }
 }
 
 async function untilQuiet(
@@ -135,7 +111,7 @@ async function untilQuiet(
 
 /** All is well from now on: whatever happened before, a sync by hand makes mirror and list equal. */
 async function comeToRest(stage: Stage): Promise<void> {
-  const count = (what: string) => stage.counter.counts[what] ?? 0
+  const { count } = stage
   if (count('answer 401') > 0) await runAtPeace(stage, { kind: 'resume', org: [] }, MINUTE)
   // Where the server may have asked for a long silence, that is over by then.
   const pauseMs = count('answer 429') + count('answer 503') > 0 ? DAY : MINUTE

@@ -12,7 +12,7 @@ import { createServer } from './server.ts'
 import { BASE_URL, type Newest } from './setting.ts'
 
 export interface WorldOptions {
-  history: History
+  history: Omit<History, 'deeds'>
   /** What is wrong with the program. */
   mistake: Mistake
   mirror: Pick<Config, 'database' | 'postgres'>
@@ -173,15 +173,14 @@ export function createWorld({ history, mistake, mirror, clock, wall, tell, compl
         if (isCut) dropServer(process)
         standStill(process, ms)
       }),
-    configure({ filters, newest }: Partial<typeof configured>): void {
-      if (filters) {
-        configured.filters = filters
-        tell({ kind: 'filters changed', filters })
-      }
-      if (newest) {
-        configured.newest = newest
-        tell({ kind: 'newest changed', newest })
-      }
+    /** Of whoever starts from now on. */
+    setFilters(filters: ListFilters): void {
+      configured.filters = filters
+      tell({ kind: 'filters changed', filters })
+    },
+    setNewest(newest: Newest): void {
+      configured.newest = newest
+      tell({ kind: 'newest changed', newest })
     },
     /** The clock of all processes goes back. */
     setClockBack(ms: number): void {
@@ -200,7 +199,7 @@ export function createWorld({ history, mistake, mirror, clock, wall, tell, compl
       tell({ kind: 'token replaced', organization, after })
     },
     /** What whoever starts now is configured with. */
-    filters: (): ListFilters => configured.filters,
+    filters: () => configured.filters,
     tokenOf,
     /** All tokens that were ever configured. */
     tokens: () => [...everUsed],

@@ -1,5 +1,5 @@
 import { type HappeningOf, listenWith } from '../happening.ts'
-import { isListed, type ListFilters, type SimulatedList, type Spot } from '../list.ts'
+import { type ListFilters, listedItems, type SimulatedList } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { knownOfJobs, type OracleContext } from './context.ts'
 import type { WalkRow } from './ledger.ts'
@@ -19,18 +19,19 @@ interface UnderWay {
   filters: ListFilters
 }
 
-interface JobKnowledge {
-  owner: SimulatedProcess | null
+const newJob = () => ({
+  owner: null as SimulatedProcess | null,
   /** `fresh_as_of` as it was at the last look. */
-  fresh: string | null
+  fresh: null as string | null,
   /** Items that came at an end, and stand where they were put. */
-  arrived: Map<number, End>
+  arrived: new Map<number, End>(),
   /** What was seen first by then is settled: the last page of the last refresh that claimed something, or the start of a later walk. */
-  settled: string
-  underWay: UnderWay | null
+  settled: '',
+  underWay: null as UnderWay | null,
   /** The last page of a refresh. */
-  lastPageAt: string
-}
+  lastPageAt: '',
+})
+type JobKnowledge = ReturnType<typeof newJob>
 
 /** So many rows in a row that are settled end a refresh: what is put in further inside is not claimed. */
 const KNOWN_ROWS = 25
@@ -46,23 +47,13 @@ export function watchFreshness(
   lists: ReadonlyMap<string, SimulatedList>,
   liveOf: LiveOf,
 ) {
-  const jobs = knownOfJobs(
-    (): JobKnowledge => ({
-      owner: null,
-      fresh: null,
-      arrived: new Map(),
-      settled: '',
-      underWay: null,
-      lastPageAt: '',
-    }),
-  )
+  const jobs = knownOfJobs(newJob)
   const isoNow = () => new Date(wall.now()).toISOString()
 
   function look(job: string): void {
     const known = jobs.of(job)
     const [status] = mirror.ofJob(job, 'SELECT as_of, fresh_as_of, newest FROM sync_status')
-    const asOf = textOf(status?.as_of)
-    const fresh = textOf(status?.fresh_as_of)
+    const [asOf, fresh] = [textOf(status?.as_of), textOf(status?.fresh_as_of)]
     const before = known.fresh
     known.fresh = fresh
     if (asOf !== null && (fresh === null || fresh < asOf))
@@ -91,7 +82,7 @@ export function watchFreshness(
 
   /** The items from the newest end to where 25 in a row are settled, behind those that changed since. */
   function reach(job: string, { settled }: JobKnowledge, filters: ListFilters, end: End): number[] {
-    const items = (lists.get(job)?.items ?? []).filter((item) => isListed(item, filters))
+    const items = listedItems(lists.get(job), filters)
     const met: number[] = []
     let inBlock = true
     let run = 0
@@ -108,29 +99,12 @@ export function watchFreshness(
     return met
   }
 
-  function onBegan({ process, run, job, filters }: HappeningOf<'refresh began'>): void {
-    // Its line was written in the moment in which its process was killed elsewhere: nobody goes on with it.
-    if (!process.isAlive()) return
-    const known = jobs.of(job)
-    const arrived = new Map(known.arrived)
-    known.underWay = { process, run, startedAt: isoNow(), arrived, ways: new Set(), filters }
+  /** Forgets the refreshes that are over by what has happened. */
+  function endOf(isOver: (refresh: UnderWay) => boolean): void {
+    for (const known of jobs.all()) if (known.underWay && isOver(known.underWay)) known.underWay = null
   }
 
-  function onChange({ job, change, movement }: HappeningOf<'list changed'>): void {
-    const known = jobs.of(job)
-    const { added, removed, moved } = movement
-    for (const id of [...removed, ...moved]) known.arrived.delete(id)
-    const end = 'to' in change ? endOf(change.to) : null
-    if (end) for (const id of added) known.arrived.set(id, end)
-    const ways = known.underWay?.ways
-    if (added.length > 0) ways?.add(end ? `added ${end}` : 'added inside')
-    if (removed.length > 0) ways?.add('removed')
-    if (moved.length > 0) ways?.add('moved')
-  }
-
-  function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
-    for (const known of jobs.all()) if (known.underWay?.process === process) known.underWay = null
-  }
+  const onEnd = ({ process }: HappeningOf<'killed' | 'ended'>) => endOf((one) => one.process === process)
 
   const tell = listenWith({
     claimed({ job, process }) {
@@ -145,15 +119,28 @@ export function watchFreshness(
     releasing({ job }) {
       jobs.of(job).owner = null
     },
-    'refresh began': onBegan,
+    'refresh began'({ process, run, job, filters }) {
+      // Its line was written in the moment in which its process was killed elsewhere: nobody goes on with it.
+      if (!process.isAlive()) return
+      const known = jobs.of(job)
+      const arrived = new Map(known.arrived)
+      known.underWay = { process, run, startedAt: isoNow(), arrived, ways: new Set(), filters }
+    },
     'refresh finished'({ job }) {
       jobs.of(job).underWay = null
     },
-    'run cancelled'({ process, run }) {
-      for (const known of jobs.all())
-        if (known.underWay?.process === process && known.underWay.run === run) known.underWay = null
+    'run cancelled': ({ process, run }) => endOf((one) => one.process === process && one.run === run),
+    'list changed'({ job, change, movement: { added, removed, moved } }) {
+      const known = jobs.of(job)
+      for (const id of [...removed, ...moved]) known.arrived.delete(id)
+      const to = 'to' in change ? change.to : null
+      const end = to === 'front' ? 'first' : to === 'end' ? 'last' : null
+      if (end) for (const id of added) known.arrived.set(id, end)
+      const ways = known.underWay?.ways
+      if (added.length > 0) ways?.add(end ? `added ${end}` : 'added inside')
+      if (removed.length > 0) ways?.add('removed')
+      if (moved.length > 0) ways?.add('moved')
     },
-    'list changed': onChange,
     killed: onEnd,
     ended: onEnd,
   })
@@ -176,10 +163,6 @@ export function watchFreshness(
 
 function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null
-}
-
-function endOf(to: Spot): End | null {
-  return to === 'front' ? 'first' : to === 'end' ? 'last' : null
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type HappeningOf, listenWith, type Request, type Tell } from '../happening.ts'
+import { type HappeningOf, listenWith, type Tell } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import type { OracleContext } from './context.ts'
 
@@ -34,42 +34,9 @@ export function watchHolds(context: OracleContext): Tell {
     return (hold.by === asker && asker.isAlive()) || isWritten(hold)
   }
 
-  function onClaimed({ process, job }: HappeningOf<'claimed'>): void {
-    const [organization = ''] = job.split(' ')
-    const token = tokenOf(process, organization)
-    // Who comes with another token than the one that was refused lifts the hold, also for a process that still has the old one.
-    for (const [other, hold] of holds)
-      if (other !== token && isKnown(hold, process)) liftOne(hold, organization)
-    const hold = holds.get(token)
-    if (hold?.organizations.has(organization) && isKnown(hold, process)) takenHeld.set(job, process)
-    else takenHeld.delete(job)
-  }
-
-  function onSent({ process, token, organization, job, number, page }: Request): void {
-    const request = `${process.name} sends request ${number} (${job} page ${page})`
-    if (refusedRuns.get(job) === process) complain(`${request} after a 401 in the same run`, job)
-    const hold = holds.get(token)
-    if (hold?.organizations.has(organization) && takenHeld.get(job) === process)
-      complain(`${request} though its organization is held`, job)
-    else if (hold && !hold.isLifted && isKnown(hold, process))
-      complain(`${request} with ${token}, which was refused and is held`, job)
-  }
-
-  function onRefused({ process, token, job }: Request): void {
-    const users = setting.tenants.map(({ id }) => id).filter((id) => tokenOf(process, id) === token)
-    // A token file that has changed meanwhile: this token is nobody's any more.
-    if (users.length === 0) return
-    const organizations = new Set([...users, ...(holds.get(token)?.organizations ?? [])])
-    holds.set(token, { by: process, at: now(), organizations, isLifted: false })
-    refusedRuns.set(job, process)
-  }
-
-  function liftOne(hold: Hold, organization: string): void {
-    if (hold.organizations.delete(organization)) hold.isLifted = true
-  }
-
-  function lift(organizations: readonly string[]): void {
-    for (const hold of holds.values()) for (const id of organizations) liftOne(hold, id)
+  function lift(holdsToLift: Iterable<Hold>, organizations: readonly string[]): void {
+    for (const hold of holdsToLift)
+      for (const id of organizations) if (hold.organizations.delete(id)) hold.isLifted = true
   }
 
   function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
@@ -77,17 +44,43 @@ export function watchHolds(context: OracleContext): Tell {
     // A `resume` that is killed once it has written says nothing any more, but has lifted what the mirror no longer has.
     if (!process.name.startsWith('resume')) return
     const held = heldInMirror()
-    lift(setting.tenants.map(({ id }) => id).filter((id) => !held.has(id)))
+    lift(
+      holds.values(),
+      setting.tenants.map(({ id }) => id).filter((id) => !held.has(id)),
+    )
   }
 
   return listenWith({
-    claimed: onClaimed,
-    sent: ({ request }) => onSent(request),
-    delivered({ request, outcome }) {
-      if (outcome.kind === 'answer' && outcome.status === 401) onRefused(request)
+    claimed({ process, job }) {
+      const [organization = ''] = job.split(' ')
+      const token = tokenOf(process, organization)
+      // Who comes with another token than the one that was refused lifts the hold, also for a process that still has the old one.
+      for (const [other, hold] of holds)
+        if (other !== token && isKnown(hold, process)) lift([hold], [organization])
+      const hold = holds.get(token)
+      if (hold?.organizations.has(organization) && isKnown(hold, process)) takenHeld.set(job, process)
+      else takenHeld.delete(job)
     },
-    resumed: ({ organizations }) => lift(organizations),
-    'token replaced': ({ organization }) => lift([organization]),
+    sent({ request: { process, token, organization, job, number, page } }) {
+      const request = `${process.name} sends request ${number} (${job} page ${page})`
+      if (refusedRuns.get(job) === process) complain(`${request} after a 401 in the same run`, job)
+      const hold = holds.get(token)
+      if (hold?.organizations.has(organization) && takenHeld.get(job) === process)
+        complain(`${request} though its organization is held`, job)
+      else if (hold && !hold.isLifted && isKnown(hold, process))
+        complain(`${request} with ${token}, which was refused and is held`, job)
+    },
+    delivered({ request: { process, token, job }, outcome }) {
+      if (outcome.kind !== 'answer' || outcome.status !== 401) return
+      const users = setting.tenants.map(({ id }) => id).filter((id) => tokenOf(process, id) === token)
+      // A token file that has changed meanwhile: this token is nobody's any more.
+      if (users.length === 0) return
+      const organizations = new Set([...users, ...(holds.get(token)?.organizations ?? [])])
+      holds.set(token, { by: process, at: now(), organizations, isLifted: false })
+      refusedRuns.set(job, process)
+    },
+    resumed: ({ organizations }) => lift(holds.values(), organizations),
+    'token replaced': ({ organization }) => lift(holds.values(), [organization]),
     'run began': ({ job }) => refusedRuns.delete(job),
     'refresh began'({ job, within }) {
       if (within === null) refusedRuns.delete(job)

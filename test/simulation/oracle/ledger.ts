@@ -31,12 +31,11 @@ export interface PageInHand {
   came: { at: number; wall: number }
 }
 
-/** What the ledger finds when it looks at a job's walks. `before` is null for a walk that was not there. */
+/** What the ledger finds when it looks at a job's walks. */
 export interface LedgerListener {
-  /** The page was committed, just now. */
-  onSaved(inHand: PageInHand, walk: WalkRow): void
-  /** The page of a refresh was committed, just now. */
-  onRefreshed(inHand: PageInHand): void
+  /** The page was committed, just now: of a walk, or of a refresh (null). */
+  onSaved(inHand: PageInHand, walk: WalkRow | null): void
+  /** `before` is null for a walk that was not there. */
   onWalk(job: string, walk: WalkRow, before: WalkRow | null): void
 }
 
@@ -59,32 +58,32 @@ export function watchLedger({ now, wall, mirror, complain }: OracleContext, list
   /** By refresh, its pages. */
   const refreshes = knownOfJobs(() => new Map<number, number>())
 
-  function look(job: string, process: SimulatedProcess): void {
+  function look({ job, process }: { job: string; process: SimulatedProcess }): void {
     const known = walks.of(job)
     for (const row of mirror.ofJob(job, WALKS, 'ORDER BY id') as unknown as WalkRow[]) {
       const before = known.get(row.id) ?? null
       if (before && JSON.stringify(before) === JSON.stringify(row)) continue
       known.set(row.id, row)
-      const page = takePages(job, process, 'walk', row.pages - (before?.pages ?? 0), `walk ${row.id}`)
+      const page = takePages(job, process, 'walk', row.pages - (before?.pages ?? 0), row.id)
       if (page) listener.onSaved(page, row)
       listener.onWalk(job, row, before)
     }
     const pagesOf = refreshes.of(job)
     for (const row of mirror.ofJob(job, 'SELECT id, pages FROM sync_runs', REFRESHES)) {
       const [id, pages] = [Number(row.id), Number(row.pages)]
-      const page = takePages(job, process, 'refresh', pages - (pagesOf.get(id) ?? 0), `refresh ${id}`)
+      const page = takePages(job, process, 'refresh', pages - (pagesOf.get(id) ?? 0), id)
       pagesOf.set(id, pages)
-      if (page) listener.onRefreshed(page)
+      if (page) listener.onSaved(page, null)
     }
   }
 
   /** The oldest one of this reader. Whatever was asked for before it must be written already. */
-  function takePages(job: string, process: SimulatedProcess, reader: Reader, count: number, what: string) {
+  function takePages(job: string, process: SimulatedProcess, reader: Reader, count: number, id: number) {
     if (count === 0) return null
     const own = hand.filter(({ request }) => request.process === process && request.job === job)
     const page = own.find(({ request }) => request.reader === reader)
     if (!page || count !== 1) {
-      complain(`${what} counts ${count} more pages, and one that nobody had in hand`, job)
+      complain(`${reader} ${id} counts ${count} more pages, and one that nobody had in hand`, job)
       return null
     }
     if (page !== own[0]) complain(`request ${page.request.number} is written before an earlier one`, job)
@@ -93,7 +92,7 @@ export function watchLedger({ now, wall, mirror, complain }: OracleContext, list
   }
 
   function lookAtAll(process: SimulatedProcess): void {
-    for (const job of jobsOf.get(process) ?? []) look(job, process)
+    for (const job of jobsOf.get(process) ?? []) look({ job, process })
   }
 
   /** What was not written by then never will be. */
@@ -101,14 +100,14 @@ export function watchLedger({ now, wall, mirror, complain }: OracleContext, list
     hand = hand.filter(({ request }) => !isLost(request))
   }
 
+  function dropRefreshed(process: SimulatedProcess, job: string): void {
+    drop((one) => one.process === process && one.job === job && one.reader === 'refresh')
+  }
+
   function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
     lookAtAll(process)
     jobsOf.delete(process)
     drop((request) => request.process === process)
-  }
-
-  function dropRefreshed(process: SimulatedProcess, job: string): void {
-    drop((one) => one.process === process && one.job === job && one.reader === 'refresh')
   }
 
   return listenWith({
@@ -123,17 +122,17 @@ export function watchLedger({ now, wall, mirror, complain }: OracleContext, list
       if (reader === 'refresh') dropRefreshed(process, job)
     },
     'refresh finished'({ job, process }) {
-      look(job, process)
+      look({ job, process })
       dropRefreshed(process, job)
     },
     committed: ({ process }) => lookAtAll(process),
     releasing({ job, process }) {
-      look(job, process)
+      look({ job, process })
       jobsOf.get(process)?.delete(job)
       drop((request) => request.process === process && request.job === job)
     },
-    'run began': ({ job, process }) => look(job, process),
-    'run finished': ({ job, process }) => look(job, process),
+    'run began': look,
+    'run finished': look,
     killed: onEnd,
     ended: onEnd,
   })

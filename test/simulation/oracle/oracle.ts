@@ -7,37 +7,32 @@ import type { OracleContext } from './context.ts'
 import { watchFreshness } from './freshness.ts'
 import { watchHolds } from './holds.ts'
 import { watchLedger } from './ledger.ts'
-import { watchOwners } from './owners.ts'
+import { watchOwners, watchRuns } from './owners.ts'
 import { watchPace } from './pace.ts'
 import { watchRemovals } from './removals.ts'
-import { watchRuns } from './runs.ts'
 import { watchVersions } from './versions.ts'
 import { watchWalks } from './walks.ts'
 
 /** Knows the promises, and complains when one is broken. Written apart from the program: it shares no code with it. */
 export function createOracle(context: OracleContext, lists: ReadonlyMap<string, SimulatedList>) {
   const { mirror, complain } = context
-  const jobs = [...lists.keys()]
   const versions = watchVersions(context)
-  const runs = watchRuns(context)
   const removals = watchRemovals(context)
   const walks = watchWalks(context, lists)
   const freshness = watchFreshness(context, lists, versions.liveOf)
   const owners = watchOwners(context)
   const ledger = watchLedger(context, {
     onSaved(inHand, walk) {
-      owners.onSaved(inHand.request)
-      walks.onSaved(inHand, walk)
-      runs.onSaved(inHand.request, versions.onSaved(inHand, walk))
-      removals.onSaved(inHand, walk)
-    },
-    onRefreshed(inHand) {
-      const { request } = inHand
-      owners.onSaved(request)
-      const saved = versions.onSaved(inHand, null)
-      runs.onSaved(request, saved)
-      removals.onRefreshed(inHand)
-      freshness.onRefreshed(request.job, saved.at)
+      const { process, job } = inHand.request
+      if (owners.isOvertaken(process, job))
+        complain(`${process.name} writes a page of a job that it has lost`, job)
+      if (walk) walks.onSaved(inHand, walk)
+      const at = versions.onSaved(inHand, walk)
+      if (walk) removals.onSaved(inHand, walk)
+      else {
+        removals.onRefreshed(inHand)
+        freshness.onRefreshed(job, at)
+      }
     },
     onWalk(job, walk, before) {
       if (freshness.isUnderWay(job)) complain(`walk ${walk.id} changes while the list is refreshed`, job)
@@ -53,15 +48,15 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   /** Rows are only ever removed while a run of their job is under way. */
   function takeGone(job: string): void {
     const gone = versions.takeGone(job)
-    if (gone.length > 0 && freshness.isUnderWay(job)) complain('a refresh removes items', job)
-    runs.onGone(job, gone.length)
-    if (gone.length > 0) removals.takeGone(job, gone)
+    if (gone.length === 0) return
+    if (freshness.isUnderWay(job)) complain('a refresh removes items', job)
+    removals.takeGone(job, gone)
   }
 
   /** What is left of an overtaken process: its last answer, and the end of a run that its successor has ended already. */
   function isOfOvertaken(happening: Happening): boolean {
     const job = jobOf(happening)
-    const process = 'request' in happening ? happening.request.process : processOf(happening)
+    const { process } = 'request' in happening ? happening.request : { process: null, ...happening }
     return process !== null && job !== null && owners.isOvertaken(process, job)
   }
 
@@ -71,7 +66,7 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
     listenWith({ 'run finished': ({ job }) => takeGone(job) }),
     removals.tell,
     walks.tell,
-    runs.tell,
+    watchRuns(context),
     freshness.tell,
   ]
   const ofAll = [watchHolds(context), watchPace(context), owners.tell]
@@ -79,8 +74,8 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   function compareAll(): void {
     const [check] = mirror.rows('PRAGMA integrity_check')
     if (check?.integrity_check !== 'ok') complain(`the mirror is damaged: ${String(check?.integrity_check)}`)
-    for (const job of jobs) takeGone(job)
-    for (const job of jobs) versions.compareAll(job)
+    for (const job of lists.keys()) takeGone(job)
+    for (const job of lists.keys()) versions.compareAll(job)
   }
 
   /** How some list and its mirror differ; null where all are equal. */
@@ -107,22 +102,11 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
       compareAll()
       const different = difference(filters)
       if (different) complain(different)
-      for (const file of filesIn(folder)) {
-        const content = fs.readFileSync(file)
-        for (const token of tokens)
-          if (content.includes(token)) complain(`${token} stands in ${path.basename(file)}`)
+      const files = fs.readdirSync(folder, { recursive: true, withFileTypes: true })
+      for (const { name, parentPath } of files.filter((entry) => entry.isFile())) {
+        const content = fs.readFileSync(path.join(parentPath, name))
+        for (const token of tokens) if (content.includes(token)) complain(`${token} stands in ${name}`)
       }
     },
   }
-}
-
-function processOf(happening: Happening) {
-  return 'process' in happening ? happening.process : null
-}
-
-function filesIn(folder: string): string[] {
-  return fs
-    .readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name))
 }

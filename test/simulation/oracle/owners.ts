@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../../src/errors.ts'
-import { type HappeningOf, listenWith, type Request } from '../happening.ts'
+import { type HappeningOf, listenWith } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { knownOfJobs, type OracleContext } from './context.ts'
 
@@ -38,64 +38,11 @@ export function watchOwners({ now, wasLockedSince, mirror, complain, note }: Ora
   }))
   const startedAt = new Map<SimulatedProcess, number>()
 
-  function isOvertaken(process: SimulatedProcess, job: string): boolean {
-    return jobs.of(job).overtaken.has(process)
-  }
+  const isOvertaken = (process: SimulatedProcess, job: string) => jobs.of(job).overtaken.has(process)
 
   function walksOf(job: string): string {
     const sql = 'SELECT id, status, pages, updated_at FROM sync_walks'
     return JSON.stringify(mirror.ofJob(job, sql, 'ORDER BY id'))
-  }
-
-  function onClaimed({ process, job }: HappeningOf<'claimed'>): void {
-    const known = jobs.of(job)
-    const other = known.atWork
-    if (other?.isAlive() && other !== process) {
-      if (!mayBeOvertaken(other))
-        complain(`${process.name} takes a job that ${other.name} is at work on`, job)
-      note('overtaken')
-      known.overtaken.set(other, 0)
-      known.walks = walksOf(job)
-    }
-    known.overtaken.delete(process)
-    known.atWork = process
-    known.owner = process
-  }
-
-  function onCommitted({ process }: HappeningOf<'committed'>): void {
-    for (const [job, known] of jobs.entries()) {
-      if (known.overtaken.size === 0) continue
-      const walks = walksOf(job)
-      if (walks !== known.walks && isOvertaken(process, job))
-        complain(`${process.name} writes a walk of a job that it has lost`, job)
-      known.walks = walks
-    }
-  }
-
-  function onBusy({ process, job }: HappeningOf<'busy'>): void {
-    // Who stands still, or waits for the server, may do so between its lock and its claim.
-    const mayBeBetween = [...startedAt.keys()].some(
-      (one) => one !== process && one.isAlive() && mayBeOvertaken(one),
-    )
-    if (!jobs.of(job).owner?.isAlive() && !mayBeBetween)
-      complain(`${process.name} finds a job busy that nobody living has`, job)
-  }
-
-  function onSent({ request: { process, job } }: HappeningOf<'sent'>): void {
-    const { atWork, overtaken } = jobs.of(job)
-    if (atWork === process) return
-    const unaware = overtaken.get(process) ?? MOST_UNAWARE
-    if (overtaken.has(process)) overtaken.set(process, unaware + 1)
-    if (unaware >= MOST_UNAWARE)
-      complain(`${process.name} asks for a page of a job that it does not have`, job)
-  }
-
-  function onJobEnded({ process, job, code }: HappeningOf<'job ended'>): void {
-    if (code !== null && UNFOUNDED.includes(code)) complain(`${process.name} ends with ${code}`, job)
-    const known = jobs.of(job)
-    const wasLocked = wasLockedSince(startedAt.get(process) ?? now())
-    if (code === 'DATABASE' && !wasLocked) complain(`${process.name} cannot use a mirror that is sound`, job)
-    if (code !== 'DATABASE' && known.owner === process && !wasLocked) known.owner = null
   }
 
   function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
@@ -107,23 +54,90 @@ export function watchOwners({ now, wasLockedSince, mirror, complain, note }: Ora
 
   const tell = listenWith({
     started: ({ process }) => startedAt.set(process, now()),
-    claimed: onClaimed,
-    committed: onCommitted,
-    busy: onBusy,
-    sent: onSent,
+    claimed({ process, job }) {
+      const known = jobs.of(job)
+      const other = known.atWork
+      if (other?.isAlive() && other !== process) {
+        if (!mayBeOvertaken(other))
+          complain(`${process.name} takes a job that ${other.name} is at work on`, job)
+        note('overtaken')
+        known.overtaken.set(other, 0)
+        known.walks = walksOf(job)
+      }
+      known.overtaken.delete(process)
+      known.atWork = process
+      known.owner = process
+    },
+    committed({ process }) {
+      for (const [job, known] of jobs.entries()) {
+        if (known.overtaken.size === 0) continue
+        const walks = walksOf(job)
+        if (walks !== known.walks && isOvertaken(process, job))
+          complain(`${process.name} writes a walk of a job that it has lost`, job)
+        known.walks = walks
+      }
+    },
+    busy({ process, job }) {
+      // Who stands still, or waits for the server, may do so between its lock and its claim.
+      const others = [...startedAt.keys()].filter((one) => one !== process && one.isAlive())
+      if (!jobs.of(job).owner?.isAlive() && !others.some(mayBeOvertaken))
+        complain(`${process.name} finds a job busy that nobody living has`, job)
+    },
+    sent({ request: { process, job } }) {
+      const { atWork, overtaken } = jobs.of(job)
+      if (atWork === process) return
+      const unaware = overtaken.get(process) ?? MOST_UNAWARE
+      if (overtaken.has(process)) overtaken.set(process, unaware + 1)
+      if (unaware >= MOST_UNAWARE)
+        complain(`${process.name} asks for a page of a job that it does not have`, job)
+    },
     releasing({ process, job }) {
       if (jobs.of(job).atWork === process) jobs.of(job).atWork = null
     },
-    'job ended': onJobEnded,
+    'job ended'({ process, job, code }) {
+      if (code !== null && UNFOUNDED.includes(code)) complain(`${process.name} ends with ${code}`, job)
+      const known = jobs.of(job)
+      const wasLocked = wasLockedSince(startedAt.get(process) ?? now())
+      if (code === 'DATABASE' && !wasLocked)
+        complain(`${process.name} cannot use a mirror that is sound`, job)
+      if (code !== 'DATABASE' && known.owner === process && !wasLocked) known.owner = null
+    },
     killed: onEnd,
     ended: onEnd,
   })
-  return {
-    tell,
-    isOvertaken,
-    /** A page of this job was written, just now. */
-    onSaved({ process, job }: Request): void {
-      if (isOvertaken(process, job)) complain(`${process.name} writes a page of a job that it has lost`, job)
-    },
+  return { tell, isOvertaken }
+}
+
+/** A run says how it ended, one of a job is running, and one that has not asked for anything may be taken back. */
+export function watchRuns({ mirror, complain }: OracleContext) {
+  // The line of a run that was taken back leaves its id to whichever comes next.
+  const lineOf = (job: string, id: number) =>
+    mirror.ofJob(job, 'SELECT * FROM sync_runs', 'AND id = ?', id)[0]
+  /** By run, its job. */
+  const jobsOf = new Map<number, string>()
+
+  function onBegan(told: HappeningOf<'run began' | 'refresh began'>): void {
+    jobsOf.set(told.run, told.job)
+    const isWithin = told.kind === 'refresh began' && told.within !== null
+    const running = mirror.ofJob(told.job, 'SELECT id FROM sync_runs', "AND status = 'running'").length
+    if (running !== (isWithin ? 2 : 1)) complain(`${running} runs of one job are running`, told.job)
   }
+
+  function onFinished({ job, run: id, status }: HappeningOf<'run finished' | 'refresh finished'>): void {
+    const line = lineOf(job, id)
+    if (line?.status !== status || !line.finished_at)
+      complain(`run ${id} is ${String(line?.status)}, not ${status}`, job)
+  }
+
+  return listenWith({
+    'run began': onBegan,
+    'refresh began': onBegan,
+    'run finished': onFinished,
+    'refresh finished': onFinished,
+    'run cancelled'({ run: id }) {
+      const job = jobsOf.get(id) ?? ''
+      const line = lineOf(job, id)
+      if (line) complain(`run ${id} was taken back and is there`, job)
+    },
+  })
 }

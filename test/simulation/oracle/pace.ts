@@ -1,4 +1,4 @@
-import { type HappeningOf, listenWith, type Outcome, type Request, type Tell } from '../happening.ts'
+import { type HappeningOf, listenWith, type Request, type Tell } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { knownOfJobs, type OracleContext } from './context.ts'
 import { mayBeOvertaken } from './owners.ts'
@@ -22,7 +22,7 @@ export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: O
   /** What a server that failed wants of the run that met it. */
   const notBefore = new Map<string, Closure>()
 
-  function scopeOf({ organization, token }: Pick<Request, 'organization' | 'token'>): string {
+  function scopeOf({ organization, token }: Request): string {
     return { token, organization, all: 'all' }[rateLimit.scope]
   }
 
@@ -73,30 +73,27 @@ export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: O
 
   function onDelivered({ request, outcome }: HappeningOf<'delivered'>): void {
     inFlight.delete(request)
+    if (outcome.kind !== 'answer') return
     const { process, job } = request
     const told = { by: process, at: now() }
-    const wishMs = outcome.kind === 'answer' && outcome.status >= 500 ? retryAfter(outcome) : null
-    if (wishMs !== null) notBefore.set(job, { ...told, until: now() + wishMs })
-    const pauseMs = pauseOf(outcome, rateLimit)
+    const seconds = outcome.headers['retry-after']
+    const wishMs = seconds === undefined ? null : Number(seconds) * 1000
+    if (outcome.status >= 500 && wishMs !== null) notBefore.set(job, { ...told, until: now() + wishMs })
+    const isLong = outcome.status >= 500 && wishMs !== null && wishMs > rateLimit.maxWait
+    const pauseMs = outcome.status === 429 ? (wishMs ?? rateLimit.fallbackWait) : isLong ? wishMs : null
     const scope = scopeOf(request)
     const until = now() + Math.min(pauseMs ?? 0, DAY_MS)
     if (pauseMs !== null && until > (closures.get(scope)?.until ?? 0)) closures.set(scope, { ...told, until })
-  }
-
-  function onResumed({ organizations, process }: HappeningOf<'resumed'>): void {
-    const current = organizations.flatMap((id) => [id, tokenOf(process, id)])
-    // Tokens that these organizations had before, of which an older process may have been the last user.
-    const former = setting.tenants.filter(({ id }) => organizations.includes(id)).map(({ token }) => token)
-    for (const scope of ['all', ...current, ...former]) closures.delete(scope)
-    // Seed 424337: what a 503 asked for is forgotten with the pauses of its budget.
-    for (const job of notBefore.keys())
-      if (organizations.some((id) => job.startsWith(`${id} `))) notBefore.delete(job)
   }
 
   function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
     for (const [scope, closure] of closures)
       if (closure.by === process && mayBeUnknown(closure)) closures.delete(scope)
   }
+
+  // Whoever goes on after a refresh that failed asks once, as another run would.
+  const onRun = ({ job }: HappeningOf<'run began' | 'refresh began' | 'refresh finished'>) =>
+    notBefore.delete(job)
 
   return listenWith({
     sent({ request }) {
@@ -107,26 +104,19 @@ export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: O
     },
     delivered: onDelivered,
     'gave up': ({ request }) => inFlight.delete(request),
-    // Whoever goes on after a refresh that failed asks once, as another run would.
-    'run began': ({ job }) => notBefore.delete(job),
-    'refresh began': ({ job }) => notBefore.delete(job),
-    'refresh finished': ({ job }) => notBefore.delete(job),
-    resumed: onResumed,
+    'run began': onRun,
+    'refresh began': onRun,
+    'refresh finished': onRun,
+    resumed({ organizations, process }) {
+      const current = organizations.flatMap((id) => [id, tokenOf(process, id)])
+      // Tokens that these organizations had before, of which an older process may have been the last user.
+      const former = setting.tenants.filter(({ id }) => organizations.includes(id)).map(({ token }) => token)
+      for (const scope of ['all', ...current, ...former]) closures.delete(scope)
+      // Seed 424337: what a 503 asked for is forgotten with the pauses of its budget.
+      for (const job of notBefore.keys())
+        if (organizations.some((id) => job.startsWith(`${id} `))) notBefore.delete(job)
+    },
     killed: onEnd,
     ended: onEnd,
   })
-}
-
-/** What an answer says when to come back, in milliseconds. */
-function retryAfter({ headers }: Outcome & { kind: 'answer' }): number | null {
-  const seconds = headers['retry-after']
-  return seconds === undefined ? null : Number(seconds) * 1000
-}
-
-/** How long an answer asks everybody to be silent, in milliseconds; null where it asks for nothing of that kind. */
-export function pauseOf(outcome: Outcome, rules: { maxWait: number; fallbackWait: number }): number | null {
-  if (outcome.kind !== 'answer') return null
-  const told = retryAfter(outcome)
-  if (outcome.status === 429) return told ?? rules.fallbackWait
-  return outcome.status >= 500 && told !== null && told > rules.maxWait ? told : null
 }

@@ -24,23 +24,24 @@ interface Seen {
   isOver: boolean
 }
 
-interface JobKnowledge {
-  time: number
-  lastSeen: Map<number, number>
+const newJob = () => ({
+  time: 0,
+  lastSeen: new Map<number, number>(),
   /** The filters of every page that was written, and those that were configured when it was. */
-  scopes: Set<string>
-  walks: Map<number, Seen>
+  scopes: new Set<string>(),
+  walks: new Map<number, Seen>(),
   /** The last trusted one. */
-  trusted: Seen | null
-  held: Set<number>
+  trusted: null as Seen | null,
+  held: new Set<number>(),
   /** Those that a trusted walk did not see though its filters let them pass, and none since. */
-  missed: Set<number>
+  missed: new Set<number>(),
   /** Gone since the last walk was complete. */
-  gone: Gone[]
-  atWork: { walk: Seen; process: SimulatedProcess } | null
+  gone: [] as Gone[],
+  atWork: null as { walk: Seen; process: SimulatedProcess } | null,
   /** A process died while it may have been removing or holding back: what exactly it did is known with the next walk. */
-  isVague: boolean
-}
+  isVague: false,
+})
+type JobKnowledge = ReturnType<typeof newJob>
 
 /**
  * Promise 2: an item is removed only where the last two trusted walks did not see it and none since the first of them did
@@ -150,12 +151,6 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     if (says !== held.size) complain(`${held.size} removals are held back, and sync_status says ${says}`, job)
   }
 
-  function onFinished({ job, status, code }: HappeningOf<'run finished'>): void {
-    const { held, isVague } = jobs.of(job)
-    if (status === 'succeeded' && !isVague && code !== (held.size > 0 ? 'REMOVALS_HELD' : null))
-      complain(`a run ends with ${code}, while ${held.size} removals are held`, job)
-  }
-
   /** It may have been anywhere between the last page and the end of the walk. */
   function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
     for (const known of jobs.all()) {
@@ -173,7 +168,11 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
       // A backfill's own filters only narrow the list that its rows belong to.
       known.scopes.add(JSON.stringify(configured))
     },
-    'run finished': onFinished,
+    'run finished'({ job, status, code }) {
+      const { held, isVague } = jobs.of(job)
+      if (status === 'succeeded' && !isVague && code !== (held.size > 0 ? 'REMOVALS_HELD' : null))
+        complain(`a run ends with ${code}, while ${held.size} removals are held`, job)
+    },
     'filters changed'({ filters }) {
       configured = filters
     },
@@ -189,12 +188,6 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     onComplete,
     takeGone,
   }
-}
-
-function newJob(): JobKnowledge {
-  const nothing = { time: 0, trusted: null, gone: [], atWork: null, isVague: false }
-  const sets = { scopes: new Set<string>(), held: new Set<number>(), missed: new Set<number>() }
-  return { ...nothing, ...sets, lastSeen: new Map(), walks: new Map() }
 }
 
 /** Of other walks, what they write after its first page is not missed by it; of refreshes, what they write after its beginning. */

@@ -1,4 +1,4 @@
-import { isListed, itemText, type ListFilters, type ListItem, type SimulatedList } from '../list.ts'
+import { itemText, type ListFilters, type ListItem, listedItems, type SimulatedList } from '../list.ts'
 import { knownOfJobs, type OracleContext, type Row, splitJob } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
 
@@ -10,21 +10,6 @@ interface Version {
   ended: { at: string; reason: string } | null
   /** When the item came into the list, this time. */
   firstSeen: string
-}
-
-interface JobKnowledge {
-  /** By key, the oldest first. */
-  items: Map<number, Version[]>
-  /** The time of the last page that whoever has the job must know of. */
-  last: string
-}
-
-/** `at`: the time of the page; null for a refresh's that has changed nothing. */
-export interface SavedPage {
-  at: string | null
-  items: number
-  added: number
-  changed: number
 }
 
 /** A row that was live and is not any more. */
@@ -39,7 +24,12 @@ export interface Gone {
  * instant is what is known here to have been written before it.
  */
 export function watchVersions({ now, wall, setting, mirror, complain }: OracleContext) {
-  const jobs = knownOfJobs((): JobKnowledge => ({ items: new Map(), last: '' }))
+  const jobs = knownOfJobs(() => ({
+    /** By key, the oldest first. */
+    items: new Map<number, Version[]>(),
+    /** The time of the last page that whoever has the job must know of. */
+    last: '',
+  }))
 
   function liveOf(job: string, id: number): Version | undefined {
     const last = jobs.of(job).items.get(id)?.at(-1)
@@ -50,28 +40,30 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
     return [...jobs.of(job).items.keys()].filter((id) => liveOf(job, id)).toSorted((a, b) => a - b)
   }
 
-  function rawRows(job: string): Map<number, Row> {
+  /** Rows of a job in a table of its collection. */
+  function rowsOf(job: string, select: string, table: string, and = '', ...values: unknown[]): Row[] {
     const [organization, collection] = splitJob(job)
-    const rows = mirror.rows(`SELECT * FROM ${collection}_raw WHERE _organization_id = ?`, organization)
-    return new Map(rows.map((row) => [Number(row.id), row]))
+    const sql = `SELECT ${select} FROM ${collection}${table} WHERE _organization_id = ? ${and}`
+    return mirror.rows(sql, organization, ...values)
   }
+
+  const rawRows = (job: string) => new Map(rowsOf(job, '*', '_raw').map((row) => [Number(row.id), row]))
 
   /**
    * Takes note of a page that was committed just now, and looks whether its rows are there, since the time of the page. `walk`: null for a
-   * refresh, whose time its rows alone have.
+   * refresh, whose time its rows alone have. Returns that time; null where a refresh has changed nothing.
    */
-  function onSaved(inHand: PageInHand, walk: WalkRow | null): SavedPage {
-    const { request, page } = inHand
+  function onSaved(inHand: PageInHand, walk: WalkRow | null): string | null {
+    const { page, request } = inHand
     const { job } = request
     const rows = rawRows(job)
     const changed = page.items.filter(({ id, version }) => liveOf(job, id)?.version !== version)
     const times = changed.flatMap(({ id }) => rows.get(id)?._changed_at ?? []).map(String)
     const at = walk?.updated_at ?? times.toSorted()[0] ?? null
     checkTime(inHand, at, walk === null, changed)
-    const added = changed.filter(({ id }) => !liveOf(job, id)).length
     for (const item of changed) note(job, item, at ?? '')
     for (const { id } of page.items) compareLive(job, id, rows.get(id))
-    return { at, items: page.items.length, added, changed: changed.length - added }
+    return at
   }
 
   /**
@@ -80,15 +72,15 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
    * afterwards. A refresh's is later than that.
    */
   function checkTime(
-    { request, came }: PageInHand,
+    { request: { job }, came }: PageInHand,
     at: string | null,
     isLater: boolean,
     items: readonly ListItem[],
   ) {
-    const { job } = request
     const known = jobs.of(job)
     const passed = now() - came.at
-    const least = [iso(wall.now() - passed), after(known.last, isLater ? 1 : 0)].toSorted()[1] ?? ''
+    const lastKnown = known.last === '' ? '' : iso(Date.parse(known.last) + (isLater ? 1 : 0))
+    const least = [iso(wall.now() - passed), lastKnown].toSorted()[1] ?? ''
     const most = iso(wall.wasSet() ? now() : came.wall + passed)
     if (at !== null && (at < least || at > most))
       complain(`a page is written at ${at}, which was to be between ${least} and ${most}`, job)
@@ -106,14 +98,13 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
 
   function note(job: string, item: ListItem, at: string): void {
     const { items } = jobs.of(job)
-    const versions = items.get(item.id) ?? []
     const live = liveOf(job, item.id)
     const from = [at, floorOf(job, item.id)].toSorted()[1] ?? at
     if (live) live.ended = { at: from, reason: 'changed' }
     const { version } = item
     const firstSeen = live?.firstSeen ?? from
-    versions.push({ version, text: respelled(itemText(item)), from, ended: null, firstSeen })
-    items.set(item.id, versions)
+    const text = respelled(itemText(item))
+    items.set(item.id, [...(items.get(item.id) ?? []), { version, text, from, ended: null, firstSeen }])
   }
 
   /** Takes note of rows that are gone, since when and why they say themselves. */
@@ -124,18 +115,13 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
   }
 
   function bury(job: string, id: number): Gone {
-    const [organization, collection] = splitJob(job)
     const version = liveOf(job, id)
-    const [last] = mirror.rows(
-      `SELECT _valid_to AS at, _reason AS reason FROM ${collection}_history
-       WHERE _organization_id = ? AND id = ? AND _reason <> 'changed' ORDER BY _valid_to DESC LIMIT 1`,
-      organization,
-      id,
-    )
-    const at = last ? String(last.at) : iso(wall.now())
-    const reason = last ? String(last.reason) : null
+    const last = "AND id = ? AND _reason <> 'changed' ORDER BY _valid_to DESC LIMIT 1"
+    const [end] = rowsOf(job, '_valid_to AS at, _reason AS reason', '_history', last, id)
+    const at = end ? String(end.at) : iso(wall.now())
+    const reason = end ? String(end.reason) : null
     const keeps = setting.keepsHistory
-    if (version && keeps && (!last || at < version.from || (at > iso(wall.now()) && at > version.from)))
+    if (version && keeps && (!end || at < version.from || (at > iso(wall.now()) && at > version.from)))
       complain(`item ${id} was removed at ${at}, and has been as it was since ${version.from}`, job)
     if (version) version.ended = { at, reason: reason ?? 'removed' }
     return { id, reason: keeps ? reason : null }
@@ -155,78 +141,52 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
 
   /** The whole mirror of a job against all that was written. */
   function compareAll(job: string): void {
-    const [organization, collection] = splitJob(job)
     const ids = liveIds(job)
     const [status] = mirror.ofJob(job, 'SELECT rows FROM sync_status')
     if (status && status.rows !== ids.length)
       complain(`${ids.length} items are live, and sync_status counts ${Number(status.rows)}`, job)
-    if (jobs.of(job).items.size === 0) return
+    const { items } = jobs.of(job)
+    if (items.size === 0) return
     const rows = rawRows(job)
     if (rows.size !== ids.length) complain(`${rows.size} rows stand for ${ids.length} items`, job)
     for (const id of ids) compareLive(job, id, rows.get(id))
-    compareTyped(job, organization, collection)
-    compareHistory(job, organization, collection)
-  }
 
-  function compareTyped(job: string, organization: string, collection: string): void {
-    const typed = mirror.rows(
-      `SELECT id, version, _first_seen_at, _changed_at FROM ${collection} WHERE _organization_id = ? ORDER BY id`,
-      organization,
-    )
-    const expected = liveIds(job).map((id) => {
-      const live = liveOf(job, id)
-      return { id, version: live?.version, _first_seen_at: live?.firstSeen, _changed_at: live?.from }
+    const typed = rowsOf(job, 'id, version, _first_seen_at, _changed_at', '', 'ORDER BY id')
+    const live = ids.map((id) => {
+      const { version, firstSeen, from } = liveOf(job, id) ?? {}
+      return { id, version, _first_seen_at: firstSeen, _changed_at: from }
     })
-    if (JSON.stringify(typed) !== JSON.stringify(expected))
+    if (JSON.stringify(typed) !== JSON.stringify(live))
       complain('the typed rows are not the live versions', job)
-  }
 
-  function compareHistory(job: string, organization: string, collection: string): void {
-    const rows = mirror.rows(
-      `SELECT id, _json, _valid_from, _valid_to, _reason FROM ${collection}_history
-       WHERE _organization_id = ? ORDER BY id, _valid_from, _valid_to, rowid`,
-      organization,
-    )
-    const ended = [...jobs.of(job).items]
+    const order = 'ORDER BY id, _valid_from, _valid_to, rowid'
+    const history = rowsOf(job, 'id, _json, _valid_from, _valid_to, _reason', '_history', order)
+    const ended = [...items]
       .toSorted(([a], [b]) => a - b)
-      .flatMap(([id, versions]) => versions.flatMap((version) => endOf(id, version)))
+      .flatMap(([id, versions]) => versions.map((version) => ({ id, ...version })))
+      .flatMap(({ id, text, from, ended: end }) =>
+        end ? [{ id, _json: text, _valid_from: from, _valid_to: end.at, _reason: end.reason }] : [],
+      )
     const expected = setting.keepsHistory ? ended : []
-    const found = rows.map((row) => ({ ...row, _json: respelled(row._json) }))
+    const found = history.map((row) => ({ ...row, _json: respelled(row._json) }))
     if (JSON.stringify(found) !== JSON.stringify(expected))
-      complain(`the history is ${JSON.stringify(rows)}, and should be ${JSON.stringify(expected)}`, job)
+      complain(`the history is ${JSON.stringify(history)}, and should be ${JSON.stringify(expected)}`, job)
   }
 
   /** How a list and its mirror differ; null where they are equal. */
-  function difference(job: string, { items }: SimulatedList, filters: ListFilters): string | null {
-    const listed = items.filter((item) => isListed(item, filters))
+  function difference(job: string, list: SimulatedList, filters: ListFilters): string | null {
+    const listed = listedItems(list, filters)
     const absent = listed.find(({ id, version }) => liveOf(job, id)?.version !== version)
     if (absent) return `item ${absent.id} is not in the mirror as it stands in the list`
     const extra = liveIds(job).find((id) => !listed.some((item) => item.id === id))
     return extra === undefined ? null : `item ${extra} is in the mirror and not in the list`
   }
 
-  return {
-    onSaved,
-    takeGone,
-    liveIds,
-    liveOf,
-    compareAll,
-    difference,
-  }
+  return { onSaved, takeGone, liveIds, liveOf, compareAll, difference }
 }
 
 function iso(ms: number): string {
   return new Date(ms).toISOString()
-}
-
-/** So many milliseconds after a time, if there is one. */
-function after(time: string, ms: number): string {
-  return time === '' ? '' : iso(Date.parse(time) + ms)
-}
-
-function endOf(id: number, { text, from, ended }: Version): Row[] {
-  if (!ended) return []
-  return [{ id, _json: text, _valid_from: from, _valid_to: ended.at, _reason: ended.reason }]
 }
 
 /** White space, escapes and the spelling of a number are not promised: these lists have no number that a double does not hold. */

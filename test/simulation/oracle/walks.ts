@@ -1,42 +1,46 @@
-import { type HappeningOf, listenWith, type Request } from '../happening.ts'
-import { isListed, type ListFilters, type ListPage, type Movement, type SimulatedList } from '../list.ts'
+import { listenWith, type Request } from '../happening.ts'
+import { type ListFilters, type ListPage, listedItems, type Movement, type SimulatedList } from '../list.ts'
 import { knownOfJobs, type OracleContext } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
 
 /** Between the choice of a walk and its run lies what it takes to recall what the walk has seen, with its rests. */
 const RECALL_MS = 100
 
-interface Walk {
-  row: WalkRow
-  /** Written, and items on them. */
-  pages: Set<number>
-  keys: Set<number>
-  /** The last page of the list that an answer named. */
-  lastPage: number
-  /** The farthest page whose answer has reached a process that lived. */
-  farthest: number
-  /** Whether the list's end was reached, and the one page asked for again that any still list is asked for. */
-  isRead: boolean
-  isChecked: boolean
-  /** How often the list had moved when the walk asked for its first page; null before that. */
-  since: number | null
-  /** Listed from its first page until now; null before that was served. */
-  throughout: Set<number> | null
-  /** In which ways the list has moved meanwhile. */
-  ways: Set<keyof Movement>
-  /** Whether more pages than a still list needs may be asked for, since the walk before saw the list move. */
-  isWary: boolean
+type Walk = ReturnType<typeof newWalk>
+
+function newWalk(row: WalkRow, isWary: boolean) {
+  return {
+    row,
+    /** Written, and items on them. */
+    pages: new Set<number>(),
+    keys: new Set<number>(),
+    /** The last page of the list that an answer named, and the farthest one whose answer has reached a process that lived. */
+    lastPage: 0,
+    farthest: 0,
+    /** Whether the list's end was reached, and the one page asked for again that any still list is asked for. */
+    isRead: false,
+    isChecked: false,
+    /** How often the list had moved when the walk asked for its first page; null before that. */
+    since: null as number | null,
+    /** Listed from its first page until now; null before that was served. */
+    throughout: null as Set<number> | null,
+    /** In which ways the list has moved meanwhile. */
+    ways: new Set<keyof Movement>(),
+    /** Whether more pages than a still list needs may be asked for, since the walk before saw the list move. */
+    isWary,
+  }
 }
 
-interface JobKnowledge {
-  walks: Map<number, Walk>
+const newJob = () => ({
+  walks: new Map<number, Walk>(),
   /** The one that is at work, the last request of its run, and its answer where that was a page. */
-  current: Walk | null
-  last: Request | null
-  answered: ListPage | null
-  moves: number
-  lastCoverage: string | null
-}
+  current: null as Walk | null,
+  last: null as Request | null,
+  answered: null as ListPage | null,
+  moves: 0,
+  lastCoverage: null as string | null,
+})
+type JobKnowledge = ReturnType<typeof newJob>
 
 /**
  * Promise 1: what was listed from start to end of a walk is in the mirror when the walk is trusted. Where items came and others went
@@ -49,71 +53,12 @@ interface JobKnowledge {
 export function watchWalks(context: OracleContext, lists: ReadonlyMap<string, SimulatedList>) {
   const { setting, complain, note, wall } = context
   const { resumeWithin } = setting.config
-  const jobs = knownOfJobs(
-    (): JobKnowledge => ({
-      walks: new Map(),
-      current: null,
-      last: null,
-      answered: null,
-      moves: 0,
-      lastCoverage: null,
-    }),
-  )
+  const jobs = knownOfJobs(newJob)
   /** Whether the filters were ever changed: a walk of another list than the configured one is given up. */
   let isFiltered = false
 
-  function onSent(request: Request): void {
-    if (request.reader === 'refresh') return
-    const { number, job, page } = request
-    const known = jobs.of(job)
-    const { current: walk, last, answered } = known
-    if (!walk) {
-      complain(`request ${number} belongs to no run`, job)
-      return
-    }
-    walk.since ??= known.moves
-    const fits = !isPlain(known, walk) || (last ? followsUp(page, last, answered, walk) : begins(page, walk))
-    const { id, next_page: next } = walk.row
-    if (!fits)
-      complain(
-        `request ${number} asks for page ${page}; walk ${id} goes on at page ${next}, and has had ${walk.farthest}`,
-        job,
-      )
-    known.last = request
-    known.answered = null
-  }
-
-  function onServed({ request, outcome }: HappeningOf<'served'>): void {
-    const { current: walk } = jobs.of(request.job)
-    // What a dead process had asked for may be answered behind what the one that goes on asks for.
-    if (!walk || walk.pages.size > 0 || request.reader === 'refresh' || !request.process.isAlive()) return
-    if (outcome.kind !== 'answer' || !outcome.page) return
-    walk.throughout = new Set(idsOf(request.job, request.filters))
-    walk.ways.clear()
-  }
-
-  function idsOf(job: string, filters: ListFilters): number[] {
-    const items = lists.get(job)?.items ?? []
-    return items.filter((item) => isListed(item, filters)).map(({ id }) => id)
-  }
-
-  function onDelivered({ request, outcome }: HappeningOf<'delivered'>): void {
-    const known = jobs.of(request.job)
-    if (known.last !== request || outcome.kind !== 'answer' || !outcome.page || !known.current) return
-    known.answered = outcome.page
-    known.current.farthest = Math.max(known.current.farthest, request.page)
-  }
-
-  function onChange({ job, movement }: HappeningOf<'list changed'>): void {
-    const known = jobs.of(job)
-    const ways = (['added', 'removed', 'moved'] as const).filter((way) => movement[way].length > 0)
-    if (ways.length === 0) return
-    known.moves++
-    for (const walk of known.walks.values()) {
-      for (const way of ways) walk.ways.add(way)
-      for (const id of movement.removed) walk.throughout?.delete(id)
-    }
-  }
+  const idsOf = (job: string, filters: ListFilters) =>
+    listedItems(lists.get(job), filters).map(({ id }) => id)
 
   function onSaved({ request: { job }, page }: PageInHand, row: WalkRow): void {
     const known = jobs.of(job)
@@ -182,32 +127,69 @@ export function watchWalks(context: OracleContext, lists: ReadonlyMap<string, Si
       complain(`walk ${id} is abandoned for no reason`, job)
   }
 
-  function onRun({ job, walk: id, resumed }: HappeningOf<'run began'>): void {
-    const known = jobs.of(job)
-    known.current = known.walks.get(id) ?? null
-    known.last = null
-    known.answered = null
-    const { origin, updated_at: at } = known.current?.row ?? {}
-    if (resumed && origin === 'sync' && wall.now() - Date.parse(at ?? '') > resumeWithin + RECALL_MS)
-      complain(`walk ${id} has stood still since ${at}, and goes on`, job)
-  }
-
   const tell = listenWith({
     'filters changed'() {
       isFiltered = true
     },
-    sent: ({ request }) => onSent(request),
-    served: onServed,
-    delivered: onDelivered,
-    'list changed': onChange,
-    'run began': onRun,
+    sent({ request }) {
+      if (request.reader === 'refresh') return
+      const { number, job, page } = request
+      const known = jobs.of(job)
+      const { current: walk, last, answered } = known
+      if (!walk) {
+        complain(`request ${number} belongs to no run`, job)
+        return
+      }
+      walk.since ??= known.moves
+      const fits =
+        !isPlain(known, walk) || (last ? followsUp(page, last, answered, walk) : begins(page, walk))
+      const { id, next_page: next } = walk.row
+      if (!fits)
+        complain(
+          `request ${number} asks for page ${page}; walk ${id} goes on at page ${next}, and has had ${walk.farthest}`,
+          job,
+        )
+      known.last = request
+      known.answered = null
+    },
+    served({ request, outcome }) {
+      const { current: walk } = jobs.of(request.job)
+      // What a dead process had asked for may be answered behind what the one that goes on asks for.
+      if (!walk || walk.pages.size > 0 || request.reader === 'refresh' || !request.process.isAlive()) return
+      if (outcome.kind !== 'answer' || !outcome.page) return
+      walk.throughout = new Set(idsOf(request.job, request.filters))
+      walk.ways.clear()
+    },
+    delivered({ request, outcome }) {
+      const known = jobs.of(request.job)
+      if (known.last !== request || outcome.kind !== 'answer' || !outcome.page || !known.current) return
+      known.answered = outcome.page
+      known.current.farthest = Math.max(known.current.farthest, request.page)
+    },
+    'list changed'({ job, movement }) {
+      const known = jobs.of(job)
+      const ways = (['added', 'removed', 'moved'] as const).filter((way) => movement[way].length > 0)
+      if (ways.length === 0) return
+      known.moves++
+      for (const walk of known.walks.values()) {
+        for (const way of ways) walk.ways.add(way)
+        for (const id of movement.removed) walk.throughout?.delete(id)
+      }
+    },
+    'run began'({ job, walk: id, resumed }) {
+      const known = jobs.of(job)
+      const current = known.walks.get(id) ?? null
+      Object.assign(known, { current, last: null, answered: null })
+      const { origin, updated_at: at } = current?.row ?? {}
+      if (resumed && origin === 'sync' && wall.now() - Date.parse(at ?? '') > resumeWithin + RECALL_MS)
+        complain(`walk ${id} has stood still since ${at}, and goes on`, job)
+    },
   })
   return { tell, onSaved, onWalk }
 }
 
 function walkOf({ walks, lastCoverage }: JobKnowledge, row: WalkRow): Walk {
-  const isWary = lastCoverage === 'repaired' || lastCoverage === 'drifted'
-  const walk = walks.get(row.id) ?? { ...newWalk(row), isWary }
+  const walk = walks.get(row.id) ?? newWalk(row, lastCoverage === 'repaired' || lastCoverage === 'drifted')
   walks.set(row.id, walk)
   walk.row = row
   return walk
@@ -220,11 +202,6 @@ function isStill({ moves }: JobKnowledge, { since }: Walk): boolean {
 /** Whether the walk asks for no page that a still list would not need: what is expected of its pages is then exact. */
 function isPlain(known: JobKnowledge, walk: Walk): boolean {
   return isStill(known, walk) && !walk.isWary
-}
-
-function newWalk(row: WalkRow): Omit<Walk, 'isWary'> {
-  const read = { lastPage: 0, farthest: 0, isRead: false, isChecked: false, since: null, throughout: null }
-  return { ...read, row, pages: new Set(), keys: new Set(), ways: new Set() }
 }
 
 /** The same page until an answer comes, then the next one. */

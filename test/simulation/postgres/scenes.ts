@@ -16,7 +16,7 @@ export function makeServerHistory(seed: number): History {
   const history = makeHistory(seed)
   const random = createRandom(seed + 1_000_000_000)
   const deeds = history.deeds.flatMap((deed) => troubled(random, deed)).toSorted((a, b) => a.at - b.at)
-  return { ...history, setting: { ...history.setting, isOnServer: true }, deeds }
+  return { ...history, deeds }
 }
 
 function troubled(random: Random, deed: Deed): Deed[] {
@@ -72,7 +72,7 @@ export function makeScene(seed: number): History {
 function settingWith(random: Random, isWanted: (setting: Setting) => boolean): Setting {
   for (;;) {
     const setting = makeSetting(random.fork(), false)
-    if (isWanted(setting)) return { ...setting, isOnServer: true }
+    if (isWanted(setting)) return setting
   }
 }
 

@@ -2,89 +2,69 @@ import { Client } from 'pg'
 import type { Mistake } from '../planted.ts'
 import { actingProcess, asOnlooker, type SimulatedProcess } from '../process.ts'
 
-/** Whose turn it is to use the server, and whether anybody still waits for it. */
-export interface Turns {
-  /** Waits until nobody else is inside; false where it is not wanted any more by then. */
-  enter(client: object, isWanted: () => boolean): Promise<boolean>
-  /** Lets the next one in, if this one is inside. */
-  leave(client: object): void
-  isInside(client: object): boolean
-  beginTransaction(client: object): void
-  isTransaction(client: object): boolean
-  /** Something is under way until the promise is settled. */
-  busyWith<T>(promise: Promise<T>): Promise<T>
-  /** Something is under way until `done` is called. */
-  until(begin: (done: () => void) => void): void
-  /** Resolves when nothing is under way. */
-  settled(): Promise<void>
+// Whose turn it is to use the server: one transaction runs after the other. And what is still under way, for which simulated time waits.
+
+let inside: Client | null = null
+let isTransaction = false
+const waiting: (() => void)[] = []
+let busy = 0
+let onIdle: (() => void)[] = []
+
+/** Something is under way until the function that is returned is called. */
+function beginWork(): () => void {
+  busy++
+  let isDone = false
+  return () => {
+    if (isDone) return
+    isDone = true
+    busy--
+    if (busy > 0) return
+    for (const wake of onIdle) wake()
+    onIdle = []
+  }
 }
 
-function createTurns(): Turns {
-  let inside: object | null = null
-  let isTransaction = false
-  let busy = 0
-  const waiting: (() => void)[] = []
-  let onIdle: (() => void)[] = []
-
-  function begin(): () => void {
-    busy++
-    let isDone = false
-    return () => {
-      if (isDone) return
-      isDone = true
-      busy--
-      if (busy > 0) return
-      for (const wake of onIdle) wake()
-      onIdle = []
-    }
+async function busyWith<T>(promise: Promise<T>): Promise<T> {
+  const done = beginWork()
+  try {
+    return await promise
+  } finally {
+    done()
   }
+}
 
-  function leave(client: object): void {
-    if (inside !== client) return
-    inside = null
-    isTransaction = false
+/** Waits until nobody else is inside; false where it is not wanted any more by then. */
+async function enter(client: Client, isWanted: () => boolean): Promise<boolean> {
+  if (inside === client && isTransaction) return isWanted()
+  const done = beginWork()
+  // oxlint-disable-next-line no-unmodified-loop-condition -- others change it meanwhile
+  while (inside !== null) await new Promise<void>((wake) => waiting.push(wake))
+  done()
+  if (!isWanted()) {
     waiting.shift()?.()
+    return false
   }
+  inside = client
+  return true
+}
 
-  return {
-    async enter(client, isWanted) {
-      if (inside === client && isTransaction) return isWanted()
-      const done = begin()
-      // oxlint-disable-next-line no-unmodified-loop-condition -- others change it meanwhile
-      while (inside !== null) await new Promise<void>((wake) => waiting.push(wake))
-      done()
-      if (!isWanted()) {
-        waiting.shift()?.()
-        return false
-      }
-      inside = client
-      return true
-    },
-    leave,
-    isInside: (client) => inside === client,
-    beginTransaction(client) {
-      if (inside === client) isTransaction = true
-    },
-    isTransaction: (client) => inside === client && isTransaction,
-    async busyWith(promise) {
-      const done = begin()
-      try {
-        return await promise
-      } finally {
-        done()
-      }
-    },
-    until: (start) => start(begin()),
-    async settled() {
-      for (let quiet = 0; quiet < 3; ) {
-        await new Promise((resolve) => setImmediate(resolve))
-        if (busy === 0) quiet++
-        else {
-          quiet = 0
-          await new Promise<void>((wake) => onIdle.push(wake))
-        }
-      }
-    },
+/** Lets the next one in, if this one is inside. */
+function leave(client: Client): void {
+  if (inside !== client) return
+  inside = null
+  isTransaction = false
+  waiting.shift()?.()
+}
+
+/** Resolves when nothing happens any more without time passing. */
+export async function settleServer(): Promise<void> {
+  for (let quiet = 0; quiet < 3; ) {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (busy === 0) quiet++
+    else {
+      quiet = 0
+      await new Promise<void>((wake) => onIdle.push(wake))
+    }
   }
 }
 
@@ -107,11 +87,7 @@ export function watchServer(next: ServerWatch): void {
   watch = next
 }
 
-const turns = createTurns()
 const connections = new Map<SimulatedProcess, Set<Client>>()
-
-/** Resolves when nothing happens any more without time passing. */
-export const settleServer = turns.settled
 
 /** Cuts all connections of a process, which lives on. The server drops their locks and what they have not committed. */
 export function cutOff(process: SimulatedProcess): void {
@@ -136,10 +112,10 @@ function dropConnections(process: SimulatedProcess): void {
   const backends = clients.map(backendOf).filter((backend) => backend > 0)
   if (backends.length > 0) watch.terminate(backends)
   for (const client of clients) {
-    turns.leave(client)
+    leave(client)
     // The news of it arrives by itself, in real time.
     const { stream } = client.connection
-    if (!stream.destroyed) turns.until((done) => stream.once('close', done))
+    if (!stream.destroyed) stream.once('close', beginWork())
     // What the process does about it is its own doing.
     process.run(() => stream.destroy())
   }
@@ -195,8 +171,8 @@ export function hookPostgres(planted: Mistake['statement']): void {
 
   prototype.end = function hooked(this: Client, callback?: () => void) {
     const process = actingProcess()
-    if (process) turns.leave(this)
-    const ended = turns.busyWith(Promise.resolve(end.call(this)))
+    if (process) leave(this)
+    const ended = busyWith(Promise.resolve(end.call(this)))
     if (process) connections.get(process)?.delete(this)
     if (!callback) return ended
     ended.then(callback, callback)
@@ -210,10 +186,10 @@ function never<T>(): Promise<T> {
 
 async function open(process: SimulatedProcess, client: Client, connect: () => Promise<unknown>) {
   await process.awake()
-  if (!(await turns.enter(client, () => process.isAlive()))) return never()
+  if (!(await enter(client, process.isAlive))) return never()
   try {
     if (watch.isAway()) throw new BrokenConnection('connect ECONNREFUSED')
-    await turns.busyWith(connect())
+    await busyWith(connect())
     const own = connections.get(process) ?? new Set()
     connections.set(process, own.add(client))
     process.own({ close: () => dropConnections(process) })
@@ -223,31 +199,30 @@ async function open(process: SimulatedProcess, client: Client, connect: () => Pr
     }
     return client
   } finally {
-    turns.leave(client)
+    leave(client)
   }
 }
 
 async function ask(process: SimulatedProcess, client: Client, text: string, send: () => Promise<unknown>) {
-  if (!turns.isInside(client)) await process.awake()
-  if (!(await turns.enter(client, () => process.isAlive()))) return never()
-  const isInTransaction = turns.isTransaction(client)
-  const commits = text === 'COMMIT' || (!isInTransaction && WRITES.test(text))
+  if (inside !== client) await process.awake()
+  if (!(await enter(client, process.isAlive))) return never()
+  const commits = text === 'COMMIT' || (!isTransaction && WRITES.test(text))
   let stays = false
   try {
     if (!take(process, commits ? 'before commit' : 'statement')) return await never()
     assertConnected(process, client)
-    const result = await turns.busyWith(send())
-    if (text.startsWith('BEGIN')) turns.beginTransaction(client)
+    const result = await busyWith(send())
+    if (text.startsWith('BEGIN') && inside === client) isTransaction = true
     if (commits) {
       if (!UNSEEN.test(text)) asOnlooker(() => watch.onCommit(process))
       if (!take(process, 'after commit')) return await never()
       // It is written, and this process is not told.
       assertConnected(process, client)
     }
-    stays = turns.isTransaction(client) && text !== 'COMMIT'
+    stays = inside === client && isTransaction && text !== 'COMMIT'
     return CLOCK.test(text) ? atThisTime(result) : result
   } finally {
-    if (!stays) turns.leave(client)
+    if (!stays) leave(client)
   }
 }
 
