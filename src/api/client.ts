@@ -102,7 +102,7 @@ function createPageSource(
     report.answered(isFailure(status) ? announced : { ...announced, retryAfterMs: null })
     if (status === 401) await refuseToken(response, page)
     if (!isSuccess(status)) throw errorOfStatus(response, job, baseUrl)
-    return readPage(response, announced, page, total)
+    return readPage(response, page, total)
   }
 
   async function refuseToken(response: Response, page: number): Promise<never> {

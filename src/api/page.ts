@@ -6,16 +6,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts'
 import type { Collection, Item, Page } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import type { Response } from './http.ts'
-import type { RateHeaders } from './rate/headers.ts'
 import { textOf, whatItSays } from './response-errors.ts'
 
 /** Returns the page of a 2xx response. Throws JobError or RetryableError, whose message does not name the page. */
-export function readPage(
-  response: Response,
-  announced: Pick<RateHeaders, 'limit'>,
-  page: number,
-  totals: Collection['total'],
-): Page {
+export function readPage(response: Response, page: number, totals: Collection['total']): Page {
   const { items, paging } = readEnvelope(parseBody(response.body), totals)
   if (!paging && page > 1)
     throw notTheList(
@@ -24,15 +18,7 @@ export function readPage(
   const { next, currentPage, lastPage, total } = paging ?? SINGLE
   if (currentPage !== null && currentPage !== page)
     throw notTheList(`asked for page ${page}, but got page ${currentPage}`)
-  return {
-    number: page,
-    items,
-    next: nextPage(next, page),
-    total,
-    lastPage,
-    paginated: paging !== null,
-    announcedLimit: announced.limit,
-  }
+  return { number: page, items, next: nextPage(next, page), total, lastPage }
 }
 
 /** For a 2xx response that is not the requested list. */

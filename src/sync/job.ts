@@ -226,15 +226,15 @@ async function endWalk(own: OwnJob, begun: BegunWalk, read: Reading): Promise<vo
 function nextRefresh(
   { job, times, refresher }: OwnJob,
   { walk, reading, writer }: BegunWalk,
-  { coverage, lastPage, totals }: Reading,
+  { coverage }: Reading,
 ): RefreshState {
   const complete = {
     scope: scopeText(job),
     startedAt: walk.startedAt,
     endedAt: times.ofWalk(),
     addedBehindAt: reading.grewAt,
-    lastPage,
-    totals,
+    lastPage: reading.lastPage,
+    totals: reading.totals,
     coverage,
     rowsAdded: { first: walk.rowsAddedBefore, last: writer.rowsAdded },
   }

@@ -71,13 +71,10 @@ export interface Lease {
   epoch?: number
 }
 
-/** What the mirror knows of the work of another process on a job. */
+/** The work of another process on a job: whether that is a `start`, whether it only compares the list, and why its run began; null: none has. */
 export interface OwnerWork {
-  /** Whether that process is a `start`. */
   isDaemon: boolean
-  /** Whether it compares the list: then it has no run. */
   isVerify: boolean
-  /** Of its run; null: none has begun. */
   trigger: Trigger | null
 }
 
@@ -149,26 +146,21 @@ export interface Walk {
   untrusted: string | null
 }
 
-/** One answer of a walk in the page ledger. */
+/** One answer of a walk in the page ledger, when it was written, and its number, from 1 on. `resumed`: the first one of another process. */
 export interface LedgerEntry extends Answer {
-  /** The number of the answer in its walk, from 1 on. */
   ordinal: number
   pass: number
   why: Why
-  /** The first answer after the walk went on in another process. */
   resumed: boolean
-  /** When it was written. */
   at: number
 }
 
-/** A row to write; there is none for an unchanged item. */
+/** A row to write, of an item as it was sent and parsed. `fields`: of a changed one, what differs, each as its names from the item down. */
 export interface Upsert {
   key: Key
-  /** The item as it was sent; `value`: parsed, with exact numbers. */
   text: string
   value: JsonObject
   change: 'added' | 'changed'
-  /** The fields that differ from the stored row, each as its names from the item down; of a changed one. */
   fields?: readonly (readonly string[])[]
 }
 
@@ -205,22 +197,15 @@ export interface CommitResult {
   notices: Notice[]
 }
 
+/** `keyed`: distinct items with a usable key that the walk saw. `atOnce`: the list came in one answer, so a row that it lacks is removable at once. */
 export interface MissingRule {
   walkId: number
-  /** Distinct items with a usable key that the walk saw. */
   keyed: number
-  /** The list came in one answer: a row that it lacks is removable at once. */
   atOnce: boolean
 }
 
-export interface MissingCounts {
-  /** Rows missed by two trusted walks, or by one whose list came in one answer, and not held back. */
-  removable: number
-  /** Rows that are held back already. */
-  held: number
-  /** Live rows of the job. */
-  live: number
-}
+/** Rows missed by two trusted walks, or by one whose list came in one answer, and not held back; those held back already; and the job's live ones. */
+export type MissingCounts = Record<'removable' | 'held' | 'live', number>
 
 /** Why rows were held back: more than the brake allows, or a list without items. */
 export type HeldBackReason = 'brake' | 'empty'
@@ -228,12 +213,11 @@ export type HeldBackReason = 'brake' | 'empty'
 /** What happens to removable rows; `earlier`: they are held back for the same reason as those held back already. */
 export type Removals = 'none' | 'remove' | { hold: HeldBackReason | 'earlier' }
 
-/** How many rows of a job are held back, of how many live ones, and why. */
+/** How many rows of a job are held back, of how many live ones, and why. `outOfScope`: those that left with a change of filters or path. */
 export interface HeldRemovals {
   rows: number
   live: number
   why: HeldBackReason
-  /** Those that the list no longer has since its filters or its path were changed. */
   outOfScope: number
 }
 
@@ -248,12 +232,7 @@ export interface WalkClosing {
 }
 
 /** What a run has sent and waited, as `countTraffic` counts it. */
-export interface RunTraffic {
-  requests: number
-  retries: number
-  rateLimitHits: number
-  rateLimitWaitMs: number
-}
+export type RunTraffic = Record<'requests' | 'retries' | 'rateLimitHits' | 'rateLimitWaitMs', number>
 
 /** A run in progress: its line of `sync_runs`, and its cost so far. */
 export interface Run {
@@ -269,10 +248,4 @@ export interface RunOutcome {
 }
 
 /** A line of `sync_runs` at the end of its run. */
-export interface RunRecord {
-  pages: number
-  rowsSeen: number
-  rowsAdded: number
-  rowsChanged: number
-  rowsRemoved: number
-}
+export type RunRecord = Record<'pages' | 'rowsSeen' | 'rowsAdded' | 'rowsChanged' | 'rowsRemoved', number>

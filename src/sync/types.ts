@@ -1,7 +1,7 @@
 import type { ErrorCode, KnownError } from '../errors.ts'
 import type { JsonValue } from '../json/value.ts'
 
-/** One collection of one organization: what a sync walks, resumes and reports on. */
+/** One collection of one organization. */
 export interface Job {
   organization: { id: string; name: string }
   collection: Collection
@@ -25,11 +25,9 @@ export interface Collection {
 
 export type Filters = Record<string, string | string[]>
 
-/** An item of a list. */
+/** An item of a list, as JSON and parsed with exact numbers. */
 export interface Item {
-  /** As JSON. */
   text: string
-  /** With exact numbers. */
   value: JsonValue
 }
 
@@ -42,10 +40,6 @@ export interface Page {
   next: number | null
   total: number | null
   lastPage: number | null
-  /** False if the whole list came in one answer without paging. */
-  paginated: boolean
-  /** Requests a minute that the server announced, if it did. */
-  announcedLimit: number | null
 }
 
 /** What happens while a page is asked for. `until` is in epoch milliseconds. */
@@ -124,9 +118,8 @@ export interface WalkPlan {
   restart: boolean
 }
 
-/** A log line about a page. */
+/** A log line about a page. `event`: `columns_changed` where it is absent. */
 export interface Notice {
-  /** `columns_changed` where it is absent. */
   event?: 'items_rejected' | 'clock_differs'
   level: 'info' | 'warn'
   message: string

@@ -7,7 +7,7 @@ import { identifyItems, type ListedItem, type StoredItem } from './items.ts'
 import type { JobOptions } from './job.ts'
 import { whyUntrusted } from './removals.ts'
 import { runError, withLease } from './run.ts'
-import type { Lease, Store } from './store.ts'
+import type { Store } from './store.ts'
 import type { Coverage, Job, PageSource } from './types.ts'
 import { incompleteError, type ReadPage, readWalk } from './walk.ts'
 
@@ -44,19 +44,9 @@ export interface Differences {
   isExtraKnown: boolean
 }
 
-export interface VerifyOptions
-  extends Pick<
-    JobOptions,
-    | 'job'
-    | 'source'
-    | 'maxPasses'
-    | 'waitForOwner'
-    | 'now'
-    | 'sleep'
-    | 'yieldToEventLoop'
-    | 'observe'
-    | 'signal'
-  > {
+type Absent = 'plan' | 'trigger' | 'store' | 'removals' | 'refresh' | 'instead'
+
+export interface VerifyOptions extends Omit<JobOptions, Absent> {
   store: Pick<Store, 'acquire' | 'release' | 'noteRetry' | 'lookup' | 'liveKeys'>
 }
 
@@ -74,7 +64,7 @@ export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
   try {
     result.differences = await withLease({ ...options, isVerify: true }, (lease, source, heard) => {
       if (lease.refusal) throw lease.refusal
-      return new Comparison({ ...options, observe: heard }, lease, source).compare()
+      return compare({ ...options, observe: heard, source, lastCoverage: lease.lastCoverage })
     })
   } catch (cause) {
     const error = runError(cause, signal)
@@ -95,138 +85,116 @@ interface Suspect {
   text: string
 }
 
-class Comparison {
-  #options: VerifyOptions
-  #lease: Lease
-  #source: PageSource
-  #ignore: ReadonlySet<string>
-  #counts = { missing: 0, extra: 0, different: 0 }
-  #listed: Difference[] = []
-  #moved = 0
-  /** What seems to differ, by page and id, until that page is asked for again. */
-  #suspects = new Map<number, Map<string, Suspect>>()
+interface CompareOptions extends Omit<VerifyOptions, 'source'> {
+  source: PageSource
+  lastCoverage: Coverage | null
+}
 
-  constructor(options: VerifyOptions, lease: Lease, source: PageSource) {
-    this.#options = options
-    this.#lease = lease
-    this.#source = source
-    this.#ignore = new Set(options.job.collection.ignore)
+async function compare(options: CompareOptions): Promise<Differences> {
+  const { job, store, source, maxPasses, lastCoverage, yieldToEventLoop, observe, signal } = options
+  const ignore = new Set(job.collection.ignore)
+  const counts = { missing: 0, extra: 0, different: 0 }
+  const listed: Difference[] = []
+  let moved = 0
+  /** What seems to differ, by page and id, until that page is asked for again. */
+  const suspects = new Map<number, Map<string, Suspect>>()
+
+  const report = (difference: Difference) => {
+    if (counts[difference.kind]++ < LISTED) listed.push(difference)
   }
 
-  async compare(): Promise<Differences> {
-    const first = await this.#readWhole((answer, stored) => this.#suspect(answer, stored))
-    let isExtraKnown = first.isTrusted
-    const extra = isExtraKnown ? await this.#notIn(first.reading) : new Set<string>()
-    if (extra.size > 0) {
-      const before = extra.size
-      const second = await this.#readWhole(({ items }) => {
-        for (const { id } of items) extra.delete(id)
-      })
-      this.#moved += before - extra.size
-      isExtraKnown = second.isTrusted
-      if (isExtraKnown)
-        for (const key of extra) this.#report({ kind: 'extra', key, page: null, paths: [], reject: null })
+  /** Compares an item with the mirror; null: no difference. */
+  function compareItem(item: ListedItem, stored: StoredItem | undefined, page: number): Difference | null {
+    const reject = 'reject' in item ? item.reject : null
+    const difference = { key: reject === null ? item.id : null, page, paths: [], reject }
+    if (!stored || stored.state === 'absent') return { ...difference, kind: 'missing' }
+    if (stored.state === 'same') return null
+    const paths = differingPaths(parseExact(stored.text), item.item.value, ignore, MOST_PATHS)
+    return paths.length === 0 ? null : { ...difference, kind: 'different', paths }
+  }
+
+  /** What differs of the items that come for the first time. First met behind the reader: it was added or moved there after the reader had passed. */
+  function suspect({ page, items, newToWalk, entry }: ReadPage, stored: readonly StoredItem[]): void {
+    const found = new Map<string, Suspect>()
+    const isForward = entry.why === 'forward' || entry.why === 'rejoin'
+    for (const [index, item] of items.entries()) {
+      const difference = newToWalk.has(item.id) ? compareItem(item, stored[index], page.number) : null
+      if (difference && isForward) found.set(item.id, { difference, text: item.item.text })
+      else if (difference) moved++
     }
-    return {
-      items: first.reading.items,
-      counts: this.#counts,
-      listed: this.#listed.toSorted((one, other) => KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind)),
-      moved: this.#moved,
-      coverage: first.coverage,
-      isExtraKnown,
+    if (found.size > 0) suspects.set(page.number, found)
+  }
+
+  /** Asks once more for each page on which something seems to differ. At once, so that little can have moved: what is not found again counts as moved. */
+  async function lookAgain(): Promise<void> {
+    for (const [number, seen] of suspects) {
+      const items = identifyItems(job, await source.fetchPage(number, observe, signal))
+      const stored = await store.lookup(job, items)
+      for (const [index, item] of items.entries()) {
+        const before = seen.get(item.id)
+        if (!before || !compareItem(item, stored[index], number)) continue
+        if (!sameJson(parseExact(before.text), item.item.value, ignore)) continue
+        seen.delete(item.id)
+        report(before.difference)
+      }
+      moved += seen.size
+      suspects.delete(number)
     }
   }
 
   /** Reads the whole list; between two pages it looks again at what seemed to differ. */
-  async #readWhole(hear: (answer: ReadPage, stored: readonly StoredItem[]) => void) {
-    const { job, store, maxPasses, observe } = this.#options
+  async function readWhole(hear: (answer: ReadPage, stored: readonly StoredItem[]) => void) {
     const { total } = job.collection
-    const { lastCoverage } = this.#lease
-    const reading = new WalkReading(
-      { kind: 'full', firstPage: 1, total, maxPasses, lastCoverage },
-      jobName(job),
-    )
+    const rules = { kind: 'full', firstPage: 1, total, maxPasses, lastCoverage } as const
+    const reading = new WalkReading(rules, jobName(job))
+    const checkpoint = { pass: 1, nextPage: 1 }
+    observe({ kind: 'start', walk: { id: 0, checkpoint, resumed: false, rowsSeen: 0 } })
     let newRejects = 0
-    observe({
-      kind: 'start',
-      walk: { id: 0, checkpoint: { pass: 1, nextPage: 1 }, resumed: false, rowsSeen: 0 },
-    })
     const result = await readWalk({
-      ...this.#options,
-      source: this.#source,
+      ...options,
       reading,
-      betweenPages: { isDue: () => this.#suspects.size > 0, run: () => this.#lookAgain() },
+      betweenPages: { isDue: () => suspects.size > 0, run: lookAgain },
       write: async (answer) => {
-        const stored = await store.lookup(job, answer.items)
+        const { items } = answer
+        const stored = await store.lookup(job, items)
         hear(answer, stored)
-        newRejects += answer.items.filter(
-          (item, index) => 'reject' in item && stored[index]?.state === 'absent',
-        ).length
+        const isNew = (item: ListedItem, index: number) =>
+          'reject' in item && stored[index]?.state === 'absent'
+        newRejects += items.filter(isNew).length
         return { added: 0, changed: 0, notices: [] }
       },
     })
     if (result.kind === 'incomplete') throw incompleteError(job, result)
-    await this.#lookAgain()
+    await lookAgain()
     return { coverage: result.coverage, reading, isTrusted: whyUntrusted(result, newRejects) === null }
   }
 
-  /** What differs of the items that come for the first time. First met behind the reader: it was added or moved there after the reader had passed. */
-  #suspect({ page, items, newToWalk, entry }: ReadPage, stored: readonly StoredItem[]): void {
-    const suspects = new Map<string, Suspect>()
-    const isForward = entry.why === 'forward' || entry.why === 'rejoin'
-    for (const [index, item] of items.entries()) {
-      const difference = newToWalk.has(item.id) ? this.#compare(item, stored[index], page.number) : null
-      if (difference && isForward) suspects.set(item.id, { difference, text: item.item.text })
-      else if (difference) this.#moved++
-    }
-    if (suspects.size > 0) this.#suspects.set(page.number, suspects)
-  }
-
-  /** Asks once more for each page on which something seems to differ. At once, so that little can have moved: what is not found again counts as moved. */
-  async #lookAgain(): Promise<void> {
-    const { job, store, observe, signal } = this.#options
-    for (const [number, suspects] of this.#suspects) {
-      const page = await this.#source.fetchPage(number, observe, signal)
-      const items = identifyItems(job, page)
-      const stored = await store.lookup(job, items)
-      for (const [index, item] of items.entries()) {
-        const suspect = suspects.get(item.id)
-        if (!suspect || !this.#compare(item, stored[index], number)) continue
-        if (!sameJson(parseExact(suspect.text), item.item.value, this.#ignore)) continue
-        suspects.delete(item.id)
-        this.#report(suspect.difference)
-      }
-      this.#moved += suspects.size
-      this.#suspects.delete(number)
-    }
-  }
-
-  /** Compares an item with the mirror; null: no difference. */
-  #compare(listed: ListedItem, stored: StoredItem | undefined, page: number): Difference | null {
-    const reject = 'reject' in listed ? listed.reject : null
-    const difference = { key: reject === null ? listed.id : null, page, paths: [], reject }
-    if (!stored || stored.state === 'absent') return { ...difference, kind: 'missing' }
-    if (stored.state === 'same') return null
-    const paths = differingPaths(parseExact(stored.text), listed.item.value, this.#ignore, MOST_PATHS)
-    return paths.length === 0 ? null : { ...difference, kind: 'different', paths }
-  }
-
   /** The live rows that a reading did not meet. */
-  async #notIn(reading: WalkReading): Promise<Set<string>> {
-    const { job, store, yieldToEventLoop, signal } = this.#options
+  async function notIn(reading: WalkReading): Promise<Set<string>> {
     const unseen = new Set<string>()
-    let from: string | null = null
-    do {
+    for (let from: string | null = null; ; ) {
       const { ids, next }: { ids: string[]; next: string | null } = await store.liveKeys(job, from)
       for (const id of ids) if (!reading.has(id)) unseen.add(id)
+      if (next === null) return unseen
       from = next
       await yieldToEventLoop()
       signal.throwIfAborted()
-    } while (from !== null)
-    return unseen
+    }
   }
 
-  #report(difference: Difference): void {
-    if (this.#counts[difference.kind]++ < LISTED) this.#listed.push(difference)
+  const { reading, coverage, isTrusted } = await readWhole(suspect)
+  let isExtraKnown = isTrusted
+  const extra = isTrusted ? await notIn(reading) : new Set<string>()
+  if (extra.size > 0) {
+    const before = extra.size
+    const second = await readWhole(({ items }) => {
+      for (const { id } of items) extra.delete(id)
+    })
+    moved += before - extra.size
+    isExtraKnown = second.isTrusted
   }
+  if (isExtraKnown)
+    for (const key of extra) report({ kind: 'extra', key, page: null, paths: [], reject: null })
+  listed.sort((one, other) => KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind))
+  return { items: reading.items, counts, listed, moved, coverage, isExtraKnown }
 }

@@ -77,7 +77,7 @@ export async function readWalk(options: ReadOptions): Promise<Reading> {
         pending.catch(() => {})
         await yieldToEventLoop()
       }
-      const result = await write({ page, items, newToWalk, entry, nextPage: question?.next ?? null })
+      const result = await write({ page, items, newToWalk, entry, nextPage: reading.next })
       observe({ kind: 'page', page, result, itemsInWalk: reading.items })
       if (reading.again) observe({ kind: 'pass', why: reading.again, pass: reading.pass })
       if (givesWay) await betweenPages.run()

@@ -19,7 +19,7 @@ describe('a page', () => {
     const { fetchPage, reports, clockAhead } = createSetting()
     expect(clockAhead()).toBeNull()
 
-    expect(await fetchPage(2)).toMatchObject({ number: 2, next: 3, total: 3, announcedLimit: 60 })
+    expect(await fetchPage(2)).toMatchObject({ number: 2, next: 3, total: 3 })
 
     expect(clockAhead()).toBe(30 * 60_000)
     expect(reports).toEqual(expect.arrayContaining([['request'], ['waited', 0]]))

