@@ -56,7 +56,6 @@ function randomHex(): string {
 const exitCode = await runProgram(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
-  pid: process.pid,
   processName: processName(hostname(), process.pid, randomHex),
   isAlive: createIsAlive(hostname(), (pid) => process.kill(pid, 0)),
   stdin: () => process.stdin,
@@ -77,11 +76,6 @@ const exitCode = await runProgram(process.argv.slice(2), {
     const timer = setInterval(task, ms)
     timer.unref()
     return () => clearInterval(timer)
-  },
-  after: (ms, task) => {
-    const timer = setTimeout(task, ms)
-    timer.unref()
-    return () => clearTimeout(timer)
   },
   randomHex,
   dieOnSignal: () => {

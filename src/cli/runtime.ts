@@ -11,7 +11,6 @@ export interface Output extends Writable {
 export interface Runtime {
   env: Record<string, string | undefined>
   cwd: string
-  pid: number
   /** As `process-mark.ts` makes it: no other process has it, on any machine. */
   processName: string
   /** Whether the process of this name lives; null where nobody here can know. */
@@ -35,8 +34,6 @@ export interface Runtime {
   random: () => number
   /** Runs `task` every `ms` milliseconds. Returns a function that ends this. */
   every: (ms: number, task: () => unknown) => () => void
-  /** Runs `task` once, after `ms` milliseconds. Returns a function that prevents it. */
-  after: (ms: number, task: () => void) => () => void
   /** Returns 32 hexadecimal digits. */
   randomHex: () => string
   /** From now on a signal ends the process at once. For commands that compute for long and write nothing. */

@@ -81,7 +81,6 @@ function createRuntime(
   return {
     env,
     cwd,
-    pid: process.pid,
     processName: `${hostname()}-${process.pid}-${Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString('hex')}`,
     isAlive: (name) => (dead.has(name) ? false : isAlive(name)),
     stdin: () => Readable.from([Buffer.from(stdin)]),
@@ -99,10 +98,6 @@ function createRuntime(
     every: (ms, task) => {
       const timer = setInterval(task, ms).unref()
       return () => clearInterval(timer)
-    },
-    after: (ms, task) => {
-      const timer = setTimeout(task, ms).unref()
-      return () => clearTimeout(timer)
     },
     randomHex: randomHex ?? (() => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')),
     dieOnSignal: () => {},

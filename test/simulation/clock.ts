@@ -1,6 +1,5 @@
 import { Readable, Writable } from 'node:stream'
 import type { Runtime } from '../../src/cli/runtime.ts'
-import { afterRealTime } from '../helpers/real-time.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
 
@@ -77,7 +76,6 @@ export function createRuntime(
   return {
     env: {},
     cwd: '/',
-    pid,
     processName,
     isAlive: (name) => processes.get(name)?.isAlive() ?? null,
     stdin: () => Readable.from([]),
@@ -91,7 +89,6 @@ export function createRuntime(
     random: random.next,
     every: (ms, task) => every(process, clock, ms, task),
     // How long a server is silent is real time.
-    after: afterRealTime,
     randomHex: () => hex(32),
     dieOnSignal: () => {},
   }

@@ -52,17 +52,21 @@ describe('a job that another command is working on', () => {
     ])
   })
 
-  it('stays with a process that stands still, and is taken over at once from one that was killed', async () => {
-    const { workspace, running, open } = await createStanding(['sync'], { start: 'start' })
+  it('stays with a process that stands still, and is taken over at once from one that was killed, of which status tells', async () => {
+    const settings = { schedule: NEVER }
+    const { workspace, running, open } = await createStanding(['start'], { start: 'start', settings })
     await halt(running, workspace.mirror)
     const beside = await workspace.run(['sync'])
     running.killAll('SIGKILL')
     await running.ended
     open()
 
+    const { stdout } = await workspace.run(['status'])
     const next = await workspace.run(['sync'])
 
     expect([beside.code, beside.logs.map(({ error_code: code }) => code)]).toEqual([1, ['BUSY']])
+    expect(stdout).toMatch(/^daemon: process \d+, running since .* died without being stopped$/m)
+    expect(stdout).toMatch(/stopped: page 2.*the next run continues there/)
     expect(next.code).toBe(0)
     expect(workspace.rows('SELECT status, pages, requests FROM sync_runs ORDER BY id')).toEqual([
       // The second page was asked for before the first one was written.

@@ -5,7 +5,7 @@ import { NEVER, sceneTests } from '../helpers/scene.ts'
 
 const it = sceneTests()
 
-// The listener of a real start, on a real mirror. What it answers, and to whom: test/listener; alarms: told.test.ts.
+// The listener of a real start, on a real mirror. What it answers, and to whom: test/listener.
 
 const PATHS = ['', 'healthz', 'readyz', 'metrics', 'status.json', 'check']
 

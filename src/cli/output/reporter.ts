@@ -25,15 +25,15 @@ export interface ReporterOptions extends Log {
 
 /** How far a list is. Times are epoch milliseconds. */
 interface Progress {
+  label: string
   begunAt: number | null
   /** Answers of this run, the page read last, and the last one of the list, where that is known. */
   pages: number
   page: number
   lastPage: number | null
   rows: number
-  wait: { reason: string; until: number } | null
-  /** Which other process has it; null: none. */
-  owner: string | null
+  /** What it waits for; `until` null: for another process. */
+  wait: { for: string; until: number | null } | null
 }
 
 const DRAW_EVERY_MS = 200
@@ -48,15 +48,15 @@ const TOLD_AGAIN_MS = 300_000
 /** Reports what jobs do. */
 export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOptions): Reporter {
   const { now, every } = runtime
-  const running = new Map<Progress, string>()
+  const running = new Set<Progress>()
   const toldAt = new Map<ErrorCode, number>()
-  const redraw = () => draw?.(linesOf(running, now()))
+  const redraw = () => draw?.(linesOf([...running], now()))
   const stopDrawing = draw ? every(DRAW_EVERY_MS, redraw) : () => {}
 
   /** Whether such a fault was told lately, of any list; else it is now. */
   function isTold(code: ErrorCode): boolean {
-    if (!SHARED.has(code)) return false
-    if (Math.abs(now() - (toldAt.get(code) ?? Number.NEGATIVE_INFINITY)) < TOLD_AGAIN_MS) return true
+    const last = toldAt.get(code) ?? Number.NEGATIVE_INFINITY
+    if (SHARED.has(code) && Math.abs(now() - last) < TOLD_AGAIN_MS) return true
     toldAt.set(code, now())
     return false
   }
@@ -64,16 +64,9 @@ export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOpt
   function observe(job: Job): Observe<JobEvent> {
     const log = logger.child({ organization: job.organization.name, collection: job.collection.name })
     const observedAt = now()
-    const list: Progress = {
-      begunAt: null,
-      pages: 0,
-      page: 0,
-      lastPage: null,
-      rows: 0,
-      wait: null,
-      owner: null,
-    }
-    running.set(list, printable(jobName(job), 60))
+    const label = printable(jobName(job), 60)
+    const list: Progress = { label, begunAt: null, pages: 0, page: 0, lastPage: null, rows: 0, wait: null }
+    running.add(list)
     redraw()
     const ended = () => {
       running.delete(list)
@@ -85,15 +78,15 @@ export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOpt
         case 'busy': {
           const { owner: name, work } = event
           const owner = ownerName(name, work)
-          if (list.owner === owner) return
-          list.owner = owner
+          if (list.wait?.for === owner) return
+          list.wait = { for: owner, until: null }
           const fields = { event: 'list_busy', owner: name, trigger: work?.trigger ?? undefined }
           log.info(fields, `${owner} ${workText(work)}; waiting for its end`)
           return
         }
         case 'start': {
           const { id, checkpoint, resumed, rowsSeen } = event.walk
-          Object.assign(list, { owner: null, rows: rowsSeen })
+          Object.assign(list, { wait: null, rows: rowsSeen })
           const fields = { event: 'walk_resumed', walk_id: id, page: checkpoint.nextPage }
           if (resumed) log.info(fields, 'an interrupted walk continues')
           return
@@ -104,14 +97,14 @@ export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOpt
           return
         case 'retry': {
           const { code, reason, delayMs } = event
-          list.wait = { reason, until: at + delayMs }
+          list.wait = { for: reason, until: at + delayMs }
           const fields = { event: 'request_retried', error_code: code, delay_ms: delayMs }
           log[isTold(code) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
           return
         }
         case 'wait': {
           const { reason, until } = event
-          list.wait = { reason, until }
+          list.wait = { for: reason, until }
           const time = new Date(until).toISOString()
           const fields = { event: 'waiting', reason, until: time }
           log[until - at >= LOGGED_WAIT_MS ? 'info' : 'debug'](fields, `waiting until ${time}: ${reason}`)
@@ -142,13 +135,11 @@ export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOpt
           logRefresh(log, event.result)
           onRefresh?.()
           return
-        case 'finish': {
+        case 'finish':
           ended()
-          const { result } = event
           // A refresh is reported already.
-          if (!result.isInstead) logRun(log, result, at - observedAt)
+          if (!event.result.isInstead) logRun(log, event.result, at - observedAt)
           return
-        }
         case 'verified':
           ended()
           logVerified(log, event.result, at - observedAt)
@@ -170,28 +161,28 @@ export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOpt
 }
 
 /** A line for each list that is being read, those that move first. */
-function linesOf(running: ReadonlyMap<Progress, string>, now: number): string[] {
-  const lists = [...running].toSorted(([a], [b]) => Number(b.pages > 0) - Number(a.pages > 0))
-  const widest = Math.max(...lists.map(([, label]) => label.length))
-  return lists.map(([list, label]) => `${label.padEnd(widest)}  ${stateText(list, now)}`)
+function linesOf(running: readonly Progress[], now: number): string[] {
+  const lists = running.toSorted((a, b) => Number(b.pages > 0) - Number(a.pages > 0))
+  const widest = Math.max(...lists.map(({ label }) => label.length))
+  return lists.map((list) => `${list.label.padEnd(widest)}  ${stateText(list, now)}`)
 }
 
 /** Fewer answers do not show how fast a list is read. */
 const ENOUGH_PAGES = 3
 
 /** `page 12 of 40, 300 rows, about 2 minutes left`, or what the list waits for. */
-function stateText({ owner, begunAt, pages, page, lastPage, rows, wait }: Progress, now: number): string {
-  if (owner !== null) return `waits for ${printable(owner, 60)}`
-  const pagesLeft = lastPage === null ? 0 : Math.max(lastPage - page, 0)
-  const isPaced = pages >= ENOUGH_PAGES && begunAt !== null && pagesLeft > 0
+function stateText({ begunAt, pages, page, lastPage, rows, wait }: Progress, now: number): string {
+  const parts: string[] = []
   const of = lastPage === null || lastPage < page ? '' : ` of ${grouped(lastPage)}`
-  const parts = [
-    pages > 0 && `page ${grouped(page)}${of}, ${counted(rows, 'row')}`,
-    // What it has waited for so far, it will go on to wait for.
-    isPaced && `about ${inWords(((now - begunAt) / pages) * pagesLeft)} left`,
-    wait !== null && wait.until > now && `waits ${inWords(wait.until - now)}: ${printable(wait.reason, 100)}`,
-  ]
-  return parts.filter((part) => part !== false).join(', ') || 'waits for its first page'
+  if (pages > 0) parts.push(`page ${grouped(page)}${of}, ${counted(rows, 'row')}`)
+  const pagesLeft = lastPage === null ? 0 : lastPage - page
+  // What it has waited for so far, it will go on to wait for.
+  if (pages >= ENOUGH_PAGES && begunAt !== null && pagesLeft > 0)
+    parts.push(`about ${inWords(((now - begunAt) / pages) * pagesLeft)} left`)
+  if (wait?.until === null) parts.push(`waits for ${printable(wait.for, 60)}`)
+  else if (wait && wait.until > now)
+    parts.push(`waits ${inWords(wait.until - now)}: ${printable(wait.for, 100)}`)
+  return parts.join(', ') || 'waits for its first page'
 }
 
 function logNotices(log: Logger, page: number, notices: readonly Notice[]): void {
@@ -241,12 +232,13 @@ function logRun(log: Logger, result: JobResult, ms: number): void {
     log[isExpected ? 'debug' : levelOf(error)]({ event: 'run_not_begun', ...fields }, 'run not begun')
     return
   }
-  log[heldBack ? 'warn' : levelOf(error)](
+  const end = endText(error, run)
+  log[heldBack || untrusted ? 'warn' : levelOf(error)](
     {
       event: 'run_finished',
       run_id: result.runId,
       duration_ms: ms,
-      status: error ? (error.code === 'INTERRUPTED' ? 'interrupted' : 'failed') : 'succeeded',
+      status: error ? end : 'succeeded',
       walk_id: walk?.id,
       first_page: walk?.checkpoint.nextPage,
       items: result.items,
@@ -254,10 +246,11 @@ function logRun(log: Logger, result: JobResult, ms: number): void {
       coverage,
       ...fields,
     },
-    `run ${endText(error, run)}${error || coverage === null ? '' : `, ${coverage}`}`,
+    [
+      `run ${end}${error || coverage === null ? '' : `, ${coverage}`}`,
+      ...(untrusted ? [`it removed nothing, since ${untrusted}`] : []),
+    ].join('; '),
   )
-  if (untrusted)
-    log.warn({ event: 'walk_untrusted', walk_id: walk?.id }, `this walk removed nothing: ${untrusted}`)
 }
 
 function logRefresh(log: Logger, { runId, tookMs, run, state, isAsked, error }: RefreshResult): void {
@@ -278,9 +271,10 @@ function logRefresh(log: Logger, { runId, tookMs, run, state, isAsked, error }: 
 }
 
 function logVerified(log: Logger, { differences, error }: VerifyResult, ms: number): void {
-  if (differences) {
+  const fields = { duration_ms: ms, ...failure(error) }
+  if (!differences) log[levelOf(error)]({ event: 'not_verified', ...fields }, 'not verified')
+  else {
     const { items, counts, moved, coverage } = differences
-    const fields = { event: 'verified', duration_ms: ms, rows_seen: items, ...counts, moved, coverage }
-    log.info(fields, 'verified')
-  } else log[levelOf(error)]({ event: 'not_verified', duration_ms: ms, ...failure(error) }, 'not verified')
+    log.info({ event: 'verified', ...fields, rows_seen: items, ...counts, moved, coverage }, 'verified')
+  }
 }

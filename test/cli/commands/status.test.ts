@@ -6,7 +6,7 @@ import { items } from '../../helpers/list-server.ts'
 import { ACME, createStanding, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import { variable, type Workspace } from '../../helpers/workspace.ts'
 
-// What status reads of a real mirror, and its exit codes. How it is worded: test/report. Who is told without asking: test/stories/told.test.ts.
+// What status reads of a real mirror, and its exit codes. How it is worded: test/report.
 
 /** Never fires while a test runs, unless it runs at New Year's midnight. */
 const YEARLY = { schedule: '0 0 1 1 *' }

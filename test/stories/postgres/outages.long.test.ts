@@ -111,23 +111,6 @@ async function startWorker() {
 }
 
 describe.skipIf(server.missing !== null)('a worker waits for a server', () => {
-  it('that ends its statements for so long that it gives up, and reads the list at its next time', async () => {
-    const { begin, end } = setting('statement_timeout', '1ms')
-    const { role, admin, api, proxy, worker } = await startWorker()
-    await begin(admin, role)
-    proxy.cut()
-    await worker.log(({ event }) => event === 'queue_trouble')
-    await end(admin, role)
-    proxy.cut()
-    const asked = api.asked.length
-    await expect.poll(() => api.asked.length, { timeout: 60_000 }).toBeGreaterThan(asked + 3)
-
-    worker.kill('SIGTERM')
-    const { code, logs } = await worker.ended
-    expect(code).toBe(0)
-    expect(logs.filter(({ event, level }) => event === 'run_crashed' || level === 'fatal')).toEqual([])
-  })
-
   it.each(Object.entries(OUTAGES))('%s, says so once, and goes on', async (_name, { begin, says, end }) => {
     const { list, api, proxy, address, workspace, role, admin, env, worker, waits } = await startWorker()
 
