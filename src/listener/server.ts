@@ -48,7 +48,6 @@ const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': CONTENT_SECURITY_POLICY,
   'Cross-Origin-Resource-Policy': 'same-origin',
-  'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
 }
 

@@ -32,12 +32,18 @@ describe('the text of status, as it is read in ten seconds', () => {
   it.each<[string, ListFacts[], Partial<StatusFacts>, text: string]>([
     [
       'well',
-      [listOf('acme', { fresh_as_of: at(2) }), listOf('globex')],
+      [
+        listOf('acme', { fresh_as_of: at(2) }),
+        listOf('globex'),
+        listOf('hooli', { ...RUNNING, work: 'refresh' }),
+      ],
       {},
-      `all 2 lists are well
+      `all 3 lists are well
 
 acme orders                       1,500 rows  read                new rows as of 2 minutes ago, all as of 5 minutes ago; next walk in 10 minutes
 globex orders                     1,500 rows  read                as of 5 minutes ago; next walk in 10 minutes
+hooli orders                      1,500 rows  being read          as of 5 minutes ago
+    being refreshed
 
 mirror: /data/mirror.db
 daemon: runs since ${at(90)} (90 minutes), process 1
@@ -178,13 +184,16 @@ next: make the mirror writable again: then everything goes on by itself, and wha
       listOf('hooli', {}, { plan: { schedule: '* * * * *', nextRunAt: null, dueAt: NOW - 600_000 } }),
       listOf('tyrell', failedBy('OF_LATER', 'Mr Item')),
       listOf('umbrella', { untrusted: 'Mr Item' }),
+      listOf('wonka', HELD),
     ])
 
     expect(alarmText(status).split('\n')).toEqual([
-      '4 of 6 lists need attention (3 failed, 1 overdue)',
+      '5 of 7 lists need attention (1 with removals held back, 3 failed, 1 overdue)',
+      'wonka orders: removals held back: REMOVALS_HELD (removals are held back: somebody has to decide)',
       `globex orders, initech orders: failing since ${at(30)} (30 minutes): FORBIDDEN (the token has no access to this organization)`,
       `tyrell orders: failing since ${at(30)} (30 minutes): OF_LATER`,
       `hooli orders: overdue since ${at(10)} (10 minutes): by its schedule (* * * * *) it should have been read`,
+      expect.stringMatching(/^next: look whether .* --org wonka --collection orders --accept-removals$/),
       'next: look at the error, then: admin-mirror sync --org globex --org initech --org tyrell',
       'next: admin-mirror sync --org hooli',
     ])
@@ -213,6 +222,8 @@ describe('what is said of a list', () => {
       { ...RUNNING, retry_since: at(2), retry_error: 'TIMEOUT: acme orders page 8: no answer: gone' },
       `no answer since ${at(2)} (2 minutes): TIMEOUT: no answer: gone`,
     ],
+    // As in a copy.
+    [{ held_since: at(9) }, `token refused since ${at(9)} (9 minutes): its token was refused`],
     [NEVER, 'never read: no run has begun'],
     [{ last_sync_finished_at: null, as_of: null }, 'overdue: no run has come to an end'],
     [{ untrusted: 'it ended' }, 'uncertain: its last walk removed nothing: it ended'],
@@ -237,8 +248,8 @@ describe('what is said of a list', () => {
       { ...RUNNING, waiting_until: at(-1), waiting_for: 'the rate limit' },
       `waits until ${at(-1)} (60 seconds): the rate limit`,
     ],
+    [{ ...RUNNING, running: false, configured: 0 }, 'stopped: page 8, 14 of 20 items seen (70 %)'],
     [{ running: true, work: 'verify' }, 'being compared (verify)'],
-    [{ running: true, work: 'refresh' }, 'being refreshed'],
     [
       { ...TOKEN, ...HELD },
       "300 of the list's 1,500 rows left it, and stay in the mirror until somebody decides: more than the brake allows in one walk",
@@ -305,6 +316,7 @@ describe('the notes', () => {
       '3 lists of acme, globex share 6 requests a minute for refreshes: newest ends every 5 minutes to 44 minutes, the rest for older pages',
       '1 list of acme has 6 requests a minute for refreshes: newest ends every 5 minutes, the rest for older pages',
     ])
+    expect(textOf(lists, { unpublished: 'EROFS' })).toContain('\nnote: nothing could be published: EROFS\n')
     expect(statusOf(lists, { daemons: [] }).notes).toEqual([])
   })
 })

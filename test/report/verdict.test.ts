@@ -33,6 +33,7 @@ describe('the verdict', () => {
       0,
       'is well; the running start has an older configuration than the file: restart it',
     ],
+    [{ maxAge: { typed: '1m', ms: 60_000 } }, {}, 0, 'is older than --max-age or --fresh allows'],
     [{}, { held_since: at(1) }, 3, 'needs attention (held for a refused token)'],
     [{}, failedBy(), 1, 'needs attention (failed: the server could not be reached)'],
     [{}, failedBy('A_LATER_CODE'), 1, 'needs attention (failed)'],
