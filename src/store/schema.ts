@@ -243,6 +243,8 @@ CREATE TABLE sync_rejects (
 
 CREATE TABLE sync_known_columns (
   collection TEXT NOT NULL,
+  view TEXT NOT NULL /* of an array; empty: a column of the tables */,
+  array_column TEXT NOT NULL /* that the view reads */,
   "column" TEXT NOT NULL,
   path TEXT NOT NULL,
   type TEXT NOT NULL,
@@ -250,17 +252,7 @@ CREATE TABLE sync_known_columns (
   role TEXT NOT NULL /* key, value, text: beside a column whose type did not fit */,
   wide INTEGER NOT NULL DEFAULT 0 /* 1: stays INTEGER, since it holds a number that REAL would round */,
   SEQUENCE,
-  PRIMARY KEY (collection, "column")
-) STRICT;
-
-CREATE TABLE sync_view_columns (
-  view TEXT NOT NULL,
-  array_column TEXT NOT NULL,
-  "column" TEXT NOT NULL,
-  path TEXT NOT NULL,
-  type TEXT NOT NULL,
-  SEQUENCE,
-  PRIMARY KEY (view, "column")
+  PRIMARY KEY (collection, view, "column")
 ) STRICT;
 
 CREATE TABLE sync_seq (
@@ -313,6 +305,7 @@ WHERE job.configured = 1 OR job.rows > 0;
 CREATE VIEW sync_columns AS
 SELECT known.collection, known."column", known.path, known.type, known.first_seen_at
 FROM sync_known_columns AS known
+WHERE known.view = ''
 ORDER BY known.SEQUENCE;
 `
 

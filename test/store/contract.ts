@@ -219,7 +219,7 @@ async function expectShown(opened: OpenedStore, id: number, names: readonly stri
   for (const [table, known, which] of [
     ['orders', ofItems, `id = ${id}`],
     ['orders_versions', ofItems, `id = ${id}`],
-    ['orders__in', "sync_view_columns WHERE view = 'orders__in'", `_parent_id = ${id}`],
+    ['orders__in', "sync_known_columns WHERE view = 'orders__in'", `_parent_id = ${id}`],
   ] as const) {
     const values = await shownIn(opened, table, known, which)
     for (const [index, field] of names.entries())

@@ -13,10 +13,11 @@ import {
 } from '../columns/catalog.ts'
 import type { Column, SqlValue } from '../columns/column.ts'
 import { type ArrayValue, type TypedRow, toRow } from '../columns/row.ts'
+import { type ConfiguredCollection, type KnownColumns, loadColumns } from './known-columns.ts'
 import { createRowWriter, type RowWriter } from './rows.ts'
 import { all, type Dialect, one, quoted, type Rule, type Runner, run } from './sql.ts'
-import { type ConfiguredCollection, changeColumns, ensureTables, hasTables, loadCatalog } from './tables.ts'
-import { type ArrayViews, fitsView, growViews, loadArrayViews, makeViews } from './views.ts'
+import { changeColumns, ensureTables, hasTables } from './tables.ts'
+import { fitsView, growViews, makeViews } from './views.ts'
 
 // The tables and views of a collection grow where they cannot hold the items that come. A process knows them as it read them last: each
 // transaction that writes rows looks whether another process has changed them since.
@@ -28,11 +29,9 @@ export class OtherTablesError extends KnownError {
 }
 
 /** What a process knows of the tables and views of a collection. */
-export interface KnownTables {
+export interface KnownTables extends KnownColumns {
   shape: TableShape
   write: RowWriter
-  catalog: Catalog
-  views: ArrayViews
   /** Of the tables: another number after each change. */
   version: number
 }
@@ -69,10 +68,9 @@ export function* knownTables(dialect: Dialect, collection: ConfiguredCollection)
   const { name } = collection
   // First, so that a change between the two is noticed later.
   const version = yield* versionOf(name)
-  const catalog = yield* loadCatalog(dialect, collection)
-  const shape = shapeOf(name, catalog)
-  const views = yield* loadArrayViews(dialect, name)
-  return { shape, write: createRowWriter(dialect, shape), catalog, views, version }
+  const known = yield* loadColumns(dialect, collection)
+  const shape = shapeOf(name, known.catalog)
+  return { ...known, shape, write: createRowWriter(dialect, shape), version }
 }
 
 function* versionOf(name: string): Rule<number> {
@@ -89,7 +87,7 @@ export interface WantedItems {
 /** The typed rows of the items; null if the columns or the views have to be changed first. */
 export function typedRows(
   dialect: Dialect,
-  { catalog, views }: Pick<KnownTables, 'catalog' | 'views'>,
+  { catalog, views }: KnownColumns,
   { keys, items }: WantedItems,
 ): TypedRow[] | null {
   if (!fitsKeys(catalog.keyTypes, keys)) return null
@@ -123,17 +121,18 @@ export function* fitTables(
   // One process at a time changes a collection; the others then find what they need.
   yield* run('UPDATE sync_collections SET version = version + 1 WHERE name = :name', { name })
   const { keys, items } = wanted
-  const { catalog, changes, notices } = extendCatalog(yield* loadCatalog(dialect, collection), keys, items)
+  const known = yield* loadColumns(dialect, collection)
+  const { catalog, changes, notices } = extendCatalog(known.catalog, keys, items)
   const shape = shapeOf(name, catalog)
   if (changes.length > 0) {
     yield* changeColumns(dialect, name, changes, at)
-    yield* makeViews(dialect, shape)
+    yield* makeViews(dialect, name, { ...known, catalog })
   }
   const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
   for (const { kind, column } of changes)
     if (kind === 'add' && column.type === 'TEXT')
       arrays.push(...(yield* fillList(dialect, catalog, shape, column)))
-  const ofViews = yield* growViews(dialect, shape, arrays)
+  const ofViews = yield* growViews(dialect, shape, known.views, arrays, at)
   const grown = yield* knownTables(dialect, collection)
   const typed = typedRows(dialect, grown, wanted)
   if (!typed) throw new Error(`the tables of ${name} were changed, and still cannot hold the items`)

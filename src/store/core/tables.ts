@@ -1,6 +1,5 @@
 import { JobError } from '../../errors.ts'
 import {
-  type Catalog,
   createCatalog,
   shapeOf,
   splitKey,
@@ -10,17 +9,12 @@ import {
   tableName,
   VIEW_KINDS,
 } from '../columns/catalog.ts'
-import { type Column, type ColumnChange, columnType } from '../columns/column.ts'
+import type { Column, ColumnChange } from '../columns/column.ts'
+import { type ConfiguredCollection, loadColumns, saveColumns } from './known-columns.ts'
 import { all, type Dialect, exec, one, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
-import { dropViews, makeViews, viewNames } from './views.ts'
+import { makeViews, viewNames } from './views.ts'
 
-// The tables of a collection: what is known of them (`sync_collections`, `sync_known_columns`), and how they are made, changed and dropped.
-
-/** A collection by its name and its key, as dotted paths. */
-export interface ConfiguredCollection {
-  name: string
-  key: readonly string[]
-}
+// The tables of a collection: what is known of them (`sync_collections`), and how they are made, changed and dropped.
 
 /** The collections that the mirror knows, by name. */
 export function* knownCollections(): Rule<ConfiguredCollection[]> {
@@ -45,25 +39,7 @@ export function* hasTables({ name, key }: ConfiguredCollection): Rule<boolean> {
 /** What the tables of a collection are like until the transaction ends: another process may change a key to TEXT. Null without tables. */
 export function* knownShape(dialect: Dialect, name: string): Rule<TableShape | null> {
   const key = yield* knownKey(name, dialect.lock('keep'))
-  return key && shapeOf(name, yield* loadCatalog(dialect, { name, key }))
-}
-
-/** The discovered columns of a collection, the oldest first. */
-export function* loadColumns({ sequence }: Dialect, collection: string): Rule<Column[]> {
-  const rows = yield* all<Omit<Column, 'wide'> & { wide: number }>(
-    `
-      SELECT "column" AS name, path, type, role, wide
-      FROM sync_known_columns
-      WHERE collection = :collection
-      ORDER BY ${sequence}
-    `,
-    { collection },
-  )
-  return rows.map(({ type, wide, ...column }) => ({ ...column, type: columnType(type), wide: wide === 1 }))
-}
-
-export function* loadCatalog(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<Catalog> {
-  return createCatalog(yield* loadColumns(dialect, name), splitKey(key), dialect.limits)
+  return key && shapeOf(name, (yield* loadColumns(dialect, { name, key })).catalog)
 }
 
 /**
@@ -144,8 +120,6 @@ function misfitIndexes({ limits }: Dialect, collection: string, columns: readonl
     })
 }
 
-const SAVED_COLUMNS = { name: 'text', path: 'text', type: 'text', role: 'text', wide: 'bigint' }
-
 /** The column of a key is there before the first key, as INTEGER. */
 function isNew({ kind, column }: ColumnChange): boolean {
   return kind === 'add' && column.role !== 'key'
@@ -166,7 +140,7 @@ export function* changeColumns(
     yield* dialect.retype(
       tables,
       retyped.map(({ column }) => column),
-      yield* viewNames(dialect, collection),
+      yield* viewNames(collection),
     )
   const added = changes.filter(isNew).map(({ column }) => column)
   yield* exec([
@@ -178,16 +152,8 @@ export function* changeColumns(
     ),
     ...misfitIndexes(dialect, collection, added),
   ])
-  const line = dialect.lines(SAVED_COLUMNS)
-  yield* line.run(
-    `
-      INSERT INTO sync_known_columns ("column", path, type, role, wide, collection, first_seen_at)
-      ${line.rows([...Object.keys(SAVED_COLUMNS).map(line.value), ':collection::text', ':at::timestamptz'])}
-      ON CONFLICT (collection, "column") DO UPDATE SET type = excluded.type, wide = excluded.wide
-    `,
-    changes.map(({ column: { name, path, type, role, wide } }) => [name, path, type, role, wide ? 1 : 0]),
-    { collection, at },
-  )
+  const columns = changes.map(({ column }) => column)
+  yield* saveColumns(dialect, { collection, view: '', arrayColumn: '', at }, columns)
 }
 
 /** Why the store cannot keep the rows of a collection: it has rows by another key, or a name of its tables is taken. Null: it can. */
@@ -256,7 +222,7 @@ export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection
   if (refusal) throw refusal
   if (yield* hasTables(collection)) return
   if (yield* knownKey(name)) {
-    yield* dropViews(dialect, name)
+    yield* exec((yield* viewNames(name)).map((view) => `DROP VIEW IF EXISTS ${quoted(view)}`))
     yield* exec(TABLE_KINDS.map((kind) => `DROP TABLE ${quoted(tableName(name, kind))}`))
     yield* run('DELETE FROM sync_known_columns WHERE collection = :name', { name })
     yield* run('DELETE FROM sync_collections WHERE name = :name', { name })
@@ -266,13 +232,11 @@ export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection
       { name },
     )
   }
-  const shape = shapeOf(name, createCatalog([], splitKey(key), dialect.limits))
-  yield* run('INSERT INTO sync_collections (name, key) VALUES (:name, :key)', {
-    name,
-    key: JSON.stringify(key),
-  })
-  yield* exec(tablesSql(dialect, shape))
-  yield* makeViews(dialect, shape)
+  const catalog = createCatalog([], splitKey(key), dialect.limits)
+  const values = { name, key: JSON.stringify(key) }
+  yield* run('INSERT INTO sync_collections (name, key) VALUES (:name, :key)', values)
+  yield* exec(tablesSql(dialect, shapeOf(name, catalog)))
+  yield* makeViews(dialect, name, { catalog, views: new Map() })
 }
 
 /** Makes the tables of every configured collection, so that queries work before the first row. */
@@ -285,5 +249,5 @@ export function* makeConfigured(dialect: Dialect, collections: readonly Configur
 /** Makes the views of all collections anew, as this version has them. */
 export function* remakeViews(dialect: Dialect): Rule<void> {
   for (const collection of yield* knownCollections())
-    yield* makeViews(dialect, shapeOf(collection.name, yield* loadCatalog(dialect, collection)))
+    yield* makeViews(dialect, collection.name, yield* loadColumns(dialect, collection))
 }

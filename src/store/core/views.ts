@@ -1,45 +1,28 @@
 import { isJsonObject } from '../../json/value.ts'
 import type { Notice } from '../../sync/types.ts'
 import {
-  type Catalog,
   createCatalog,
   extendCatalog,
+  shapeOf,
   type TableShape,
   tableName,
   VIEW_KINDS,
   type ViewKind,
 } from '../columns/catalog.ts'
-import {
-  type Column,
-  type ColumnLimits,
-  columnType,
-  foldName,
-  freeName,
-  freeNames,
-} from '../columns/column.ts'
+import { type ColumnLimits, foldName, freeName, freeNames } from '../columns/column.ts'
 import { type ArrayValue, fitsElements } from '../columns/row.ts'
-import { all, type Dialect, exec, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
+import type { ArrayView, ArrayViews, KnownColumns } from './known-columns.ts'
+import { saveColumns } from './known-columns.ts'
+import { all, type Dialect, quoted, type Rule, SQL_TYPES } from './sql.ts'
 
-// The views of a collection: `orders_raw`, `orders_versions`, `orders_changes`, and `orders__FIELD` of each array of objects, whose columns are in
-// `sync_view_columns`.
-
-/** The view of an array of objects: `orders__items`. */
-export interface ArrayView {
-  name: string
-  arrayColumn: string
-  /** The fields of its elements. What does not fit their types is null in the view. */
-  catalog: Catalog
-}
-
-/** The views of a collection's arrays, by their columns. */
-export type ArrayViews = ReadonlyMap<string, ArrayView>
+// The views of a collection: `orders_raw`, `orders_versions`, `orders_changes`, and `orders__FIELD` of each array of objects.
 
 /** Makes the views of a collection, or makes them anew. */
-export function* makeViews(dialect: Dialect, shape: TableShape): Rule<void> {
+export function* makeViews(dialect: Dialect, name: string, { catalog, views }: KnownColumns): Rule<void> {
+  const shape = shapeOf(name, catalog)
   for (const kind of VIEW_KINDS)
-    yield* makeView(dialect, tableName(shape.name, kind), SELECTS[kind](shape, dialect.limits))
-  for (const view of (yield* loadArrayViews(dialect, shape.name)).values())
-    yield* makeArrayView(dialect, shape, view)
+    yield* makeView(dialect, tableName(name, kind), SELECTS[kind](shape, dialect.limits))
+  for (const view of views.values()) yield* makeArrayView(dialect, shape, view)
 }
 
 /** Leaves a table that a user has put in the place of a view. */
@@ -49,16 +32,12 @@ function* makeView(dialect: Dialect, name: string, select: string): Rule<void> {
 }
 
 /** The names of the views of a collection. */
-export function* viewNames(dialect: Dialect, collection: string): Rule<string[]> {
-  const arrays = (yield* loadArrayViews(dialect, collection)).values()
-  return [...VIEW_KINDS.map((kind) => tableName(collection, kind)), ...Array.from(arrays, ({ name }) => name)]
-}
-
-/** Drops the views of a collection, and deletes what is known of their columns. */
-export function* dropViews(dialect: Dialect, collection: string): Rule<void> {
-  const names = yield* viewNames(dialect, collection)
-  yield* exec(names.map((name) => `DROP VIEW IF EXISTS ${quoted(name)}`))
-  yield* run(`DELETE FROM sync_view_columns WHERE ${OF_VIEWS}`, { collection })
+export function* viewNames(collection: string): Rule<string[]> {
+  const arrays = yield* all<{ view: string }>(
+    "SELECT DISTINCT view FROM sync_known_columns WHERE collection = :collection AND view <> ''",
+    { collection },
+  )
+  return [...VIEW_KINDS.map((kind) => tableName(collection, kind)), ...arrays.map(({ view }) => view)]
 }
 
 const SELECTS: Record<ViewKind, (shape: TableShape, limits: ColumnLimits) => string> = {
@@ -125,30 +104,6 @@ FROM ${history} AS h
 WHERE h."_reason" <> 'changed'`
 }
 
-/** A condition on `view`: it is of this collection, since no collection's name has two underscores. */
-const OF_VIEWS = `substr(view, 1, length(:collection::text) + 2) = :collection::text || '__'`
-
-export function* loadArrayViews({ sequence, limits }: Dialect, collection: string): Rule<ArrayViews> {
-  const rows = yield* all<Pick<Column, 'name' | 'path' | 'type'> & { view: string; arrayColumn: string }>(
-    `
-      SELECT view, array_column AS "arrayColumn", "column" AS name, path, type
-      FROM sync_view_columns
-      WHERE ${OF_VIEWS}
-      ORDER BY ${sequence}
-    `,
-    { collection },
-  )
-  const views = new Map<string, ArrayView>()
-  for (const [arrayColumn, fields] of Map.groupBy(rows, (row) => row.arrayColumn)) {
-    const columns = fields.map(
-      ({ name, path, type }): Column => ({ name, path, type: columnType(type), role: 'value', wide: false }),
-    )
-    const catalog = createCatalog(columns, [], limits)
-    views.set(arrayColumn, { name: fields[0]?.view ?? '', arrayColumn, catalog })
-  }
-  return views
-}
-
 const NO_FIELDS = createCatalog([], [])
 
 /** Whether the view of an array has all the columns that its elements need. An array without objects needs no view. */
@@ -156,33 +111,25 @@ export function fitsView(views: ArrayViews, { column, array }: ArrayValue): bool
   return fitsElements(views.get(column)?.catalog ?? NO_FIELDS, array)
 }
 
-const SAVED_FIELDS = { name: 'text', path: 'text', type: 'text' }
-
 /** Makes the views that these arrays need, or makes them anew. */
 export function* growViews(
   dialect: Dialect,
   shape: TableShape,
+  views: ArrayViews,
   arrays: readonly ArrayValue[],
+  at: string,
 ): Rule<Notice[]> {
   const { limits } = dialect
-  const views = yield* loadArrayViews(dialect, shape.name)
+  const collection = shape.name
   const notices: Notice[] = []
-  const line = dialect.lines(SAVED_FIELDS)
   for (const [arrayColumn, values] of Map.groupBy(arrays, ({ column }) => column)) {
     const known = views.get(arrayColumn)
     const elements = values.flatMap(({ array }) => array.filter(isJsonObject))
     const grown = extendCatalog(known?.catalog ?? createCatalog([], [], limits), [], elements)
     if (grown.changes.length === 0) continue
-    const name = known?.name ?? (yield* freeViewName(dialect, `${shape.name}__${arrayColumn}`))
-    yield* line.run(
-      `
-        INSERT INTO sync_view_columns ("column", path, type, view, array_column)
-        ${line.rows([...Object.keys(SAVED_FIELDS).map(line.value), ':name::text', ':arrayColumn::text'])}
-        ON CONFLICT (view, "column") DO UPDATE SET type = excluded.type
-      `,
-      grown.changes.map(({ column }) => [column.name, column.path, column.type]),
-      { name, arrayColumn },
-    )
+    const name = known?.name ?? (yield* freeViewName(dialect, `${collection}__${arrayColumn}`))
+    const columns = grown.changes.map(({ column }) => column)
+    yield* saveColumns(dialect, { collection, view: name, arrayColumn, at }, columns)
     yield* makeArrayView(dialect, shape, { name, arrayColumn, catalog: grown.catalog })
     for (const { level, message } of grown.notices)
       if (level === 'warn') notices.push({ level, message: `${name}: ${message}` })

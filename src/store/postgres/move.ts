@@ -1,16 +1,11 @@
 import { InterruptedError, MirrorError } from '../../errors.ts'
-import { keyColumnNames, shapeOf, splitKey, TABLE_KINDS, tableName } from '../columns/catalog.ts'
+import { keyColumnNames, shapeOf, TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { freeName, freeNames, type SqlValue } from '../columns/column.ts'
+import { type ConfiguredCollection, loadColumns } from '../core/known-columns.ts'
 import { saveSetting, setting } from '../core/settings.ts'
 import { all, exec, one, quoted, type Rule } from '../core/sql.ts'
-import {
-  type ConfiguredCollection,
-  knownCollections,
-  loadCatalog,
-  loadColumns,
-  tablesSql,
-} from '../core/tables.ts'
-import { loadArrayViews, makeViews, parentNames } from '../core/views.ts'
+import { knownCollections, tablesSql } from '../core/tables.ts'
+import { makeViews, parentNames } from '../core/views.ts'
 import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
 import { type Ask, placeOf, runRule } from './connection.ts'
 import { POSTGRES } from './driver.ts'
@@ -51,10 +46,10 @@ export async function move({ connection, server, signal, onTable }: MoveOptions)
         (row, columns) => renamed(row, columns, names),
       )
     for (const collection of collections) {
-      const catalog = await runRule(ask, loadCatalog(POSTGRES, collection))
-      const shape = shapeOf(collection.name, catalog)
-      await runRule(ask, exec(tablesSql(POSTGRES, shape)))
-      await runRule(ask, makeViews(POSTGRES, shape))
+      const known = await runRule(ask, loadColumns(POSTGRES, collection))
+      const { catalog } = known
+      await runRule(ask, exec(tablesSql(POSTGRES, shapeOf(collection.name, catalog))))
+      await runRule(ask, makeViews(POSTGRES, collection.name, known))
       const columns = names.get(collection.name)?.columns
       const keys = keyColumnNames(catalog.keyPaths)
       for (const kind of TABLE_KINDS)
@@ -105,10 +100,12 @@ interface Renamed {
 }
 
 /** What the tables and views of a collection are called on the server, by their names in the file. */
-function namesOnServer(connection: Connection, { name, key }: ConfiguredCollection): Map<string, Renamed> {
-  const keyPaths = splitKey(key)
+function namesOnServer(connection: Connection, collection: ConfiguredCollection): Map<string, Renamed> {
+  const { name } = collection
+  const { catalog, views } = inFile(connection, loadColumns(SQLITE, collection))
+  const { keyPaths } = catalog
   const keys = keyColumnNames(keyPaths, POSTGRES_LIMITS)
-  const values = inFile(connection, loadColumns(SQLITE, name)).filter(({ role }) => role !== 'key')
+  const values = catalog.columns.filter(({ role }) => role !== 'key')
   const columns = new Map([
     ...keyColumnNames(keyPaths).map((from, index): [string, string] => [from, keys[index] ?? from]),
     ...renamedColumns(values.slice(0, POSTGRES_LIMITS.mostColumns - keys.length), [
@@ -118,7 +115,7 @@ function namesOnServer(connection: Connection, { name, key }: ConfiguredCollecti
   ])
   const found = new Map<string, Renamed>([[name, { name, columns, array: '' }]])
   const parents = ['_organization_id', '_index', ...parentNames(keys, POSTGRES_LIMITS)]
-  for (const view of inFile(connection, loadArrayViews(SQLITE, name)).values()) {
+  for (const view of views.values()) {
     const array = columns.get(view.arrayColumn)
     if (array === undefined) continue
     const taken = [...found.values()].map(({ name: other }) => other)
@@ -137,8 +134,8 @@ function renamedColumns(columns: readonly { name: string }[], reserved: readonly
 /** A row of a table of ours, with the names on the server if it is about a column; null if the column is not there. */
 function renamed(row: SqlValue[], columns: readonly string[], names: ReadonlyMap<string, Renamed>) {
   if (!columns.includes('column')) return row
-  const of = columns.includes('view') ? 'view' : 'collection'
   const textIn = (column: string) => String(row[columns.indexOf(column)])
+  const of = textIn('view') === '' ? 'collection' : 'view'
   const table = names.get(textIn(of))
   const column = table?.columns.get(textIn('column'))
   if (!table || column === undefined) return null

@@ -115,7 +115,7 @@ describe.skipIf(server.missing !== null)('the view of an array', () => {
         for (const [index, value] of values.entries())
           await open.page(`{"id":${index + 2},"items":[${fields((name) => fitting(name, value))}]}`)
         const columns = await mirror.rows(
-          `SELECT "column" AS name, type FROM sync_view_columns WHERE view = 'orders__items' ORDER BY 1`,
+          `SELECT "column" AS name, type FROM sync_known_columns WHERE view = 'orders__items' ORDER BY 1`,
         )
         const shown = columns.map(({ name, type }) =>
           // Whole numbers of all lengths, and doubles, as texts of either database.

@@ -107,7 +107,7 @@ function stored(test: TestMirror): Record<string, string[]> {
 function expectRow({ connection }: TestMirror, text: string): void {
   const columns = connection
     .prepare(
-      `SELECT "column" AS name, path FROM sync_known_columns WHERE collection = 'orders' AND role <> 'key'`,
+      `SELECT "column" AS name, path FROM sync_known_columns WHERE collection = 'orders' AND view = '' AND role <> 'key'`,
     )
     .all() as { name: string; path: string }[]
   const rows = connection

@@ -1,0 +1,79 @@
+import { type Catalog, createCatalog, splitKey } from '../columns/catalog.ts'
+import { type Column, columnType } from '../columns/column.ts'
+import { all, type Dialect, type Rule } from './sql.ts'
+
+// `sync_known_columns`: the columns of a collection's tables, and of the views of its arrays.
+
+/** A collection by its name and its key, as dotted paths. */
+export interface ConfiguredCollection {
+  name: string
+  key: readonly string[]
+}
+
+/** The view of an array of objects: `orders__items`. */
+export interface ArrayView {
+  name: string
+  arrayColumn: string
+  /** The fields of its elements. What does not fit their types is null in the view. */
+  catalog: Catalog
+}
+
+/** The views of a collection's arrays, by their columns. */
+export type ArrayViews = ReadonlyMap<string, ArrayView>
+
+/** What is known of the columns of a collection. */
+export interface KnownColumns {
+  catalog: Catalog
+  views: ArrayViews
+}
+
+type Row = Omit<Column, 'wide'> & { wide: number; view: string; arrayColumn: string }
+
+export function* loadColumns(
+  { sequence, limits }: Dialect,
+  { name, key }: ConfiguredCollection,
+): Rule<KnownColumns> {
+  const rows = yield* all<Row>(
+    `
+      SELECT view, array_column AS "arrayColumn", "column" AS name, path, type, role, wide
+      FROM sync_known_columns
+      WHERE collection = :name
+      ORDER BY ${sequence}
+    `,
+    { name },
+  )
+  const views = new Map<string, ArrayView>()
+  const byArray = Map.groupBy(rows, (row) => row.arrayColumn)
+  for (const [arrayColumn, fields] of byArray)
+    if (arrayColumn !== '') {
+      const catalog = createCatalog(fields.map(columnOf), [], limits)
+      views.set(arrayColumn, { name: fields[0]?.view ?? '', arrayColumn, catalog })
+    }
+  const columns = (byArray.get('') ?? []).map(columnOf)
+  return { catalog: createCatalog(columns, splitKey(key), limits), views }
+}
+
+function columnOf({ name, path, type, role, wide }: Row): Column {
+  return { name, path, type: columnType(type), role, wide: wide === 1 }
+}
+
+const SAVED = { name: 'text', path: 'text', type: 'text', role: 'text', wide: 'bigint' }
+
+/** Notes columns that are new or have another type. `view`, `arrayColumn`: empty for those of the tables. `at`: ISO 8601. */
+export function* saveColumns(
+  dialect: Dialect,
+  of: Record<'collection' | 'view' | 'arrayColumn' | 'at', string>,
+  columns: readonly Column[],
+): Rule<void> {
+  const line = dialect.lines(SAVED)
+  const given = Object.keys(SAVED).map(line.value)
+  yield* line.run(
+    `
+      INSERT INTO sync_known_columns ("column", path, type, role, wide, collection, view, array_column, first_seen_at)
+      ${line.rows([...given, ':collection::text', ':view::text', ':arrayColumn::text', ':at::timestamptz'])}
+      ON CONFLICT (collection, view, "column") DO UPDATE SET type = excluded.type, wide = excluded.wide
+    `,
+    columns.map(({ name, path, type, role, wide }) => [name, path, type, role, wide ? 1 : 0]),
+    of,
+  )
+}
