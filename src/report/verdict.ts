@@ -137,18 +137,20 @@ export function verdict(status: Told, isConfigLost: boolean): string {
     (isConfigLost ? CONFIG_LOST : null) ??
     some(old, jobs, [`is older than ${allowed}`, `are older than ${allowed}`]) ??
     stateText(status) ??
-    wellText(status)
+    wellText(status) ??
+    'there are no lists'
   return [sentence, ...asides(status)].join('; ')
 }
 
-/** `2 of 3 lists are ...`; null for none. */
+/** `2 of 3 lists are ...`, `all 3 lists are ...`, `the only list is ...`; null for none. */
 function some(
   { length: count }: readonly JobStatus[],
   { length: all }: readonly JobStatus[],
   [one, several]: readonly [string, string],
 ): string | null {
   if (count === 0) return null
-  const lists = all === 1 ? 'the only list' : `${grouped(count)} of ${grouped(all)} lists`
+  const part = count === all ? 'all' : `${grouped(count)} of`
+  const lists = all === 1 ? 'the only list' : `${part} ${grouped(all)} lists`
   return `${lists} ${count === 1 ? one : several}`
 }
 
@@ -190,11 +192,10 @@ export function isErrorCode(code: string): code is ErrorCode {
 }
 
 /** "Well" only while a `start` runs; and only a configuration says how old a list may be. */
-function wellText({ jobs, config, daemon }: Told): string {
-  const isOne = jobs.length === 1
-  const all = isOne ? 'the only list' : `all ${grouped(jobs.length)} lists`
-  if (config === null) return `${all} ${isOne ? 'was' : 'were'} read whole`
-  return `${all} ${isOne ? 'is' : 'are'} ${daemon.running === true ? 'well' : 'up to date'}`
+function wellText({ jobs, config, daemon }: Told): string | null {
+  if (config === null) return some(jobs, jobs, ['was read whole', 'were read whole'])
+  const how = daemon.running === true ? 'well' : 'up to date'
+  return some(jobs, jobs, [`is ${how}`, `are ${how}`])
 }
 
 function asides({ jobs, config, daemon: { running, processes }, unpublished }: Told): string[] {

@@ -57,7 +57,7 @@ next: nothing to do; ask the mirror with admin-mirror query "SELECT * FROM sync_
         listOf('globex', { ...NEVER, rows: 0, running: true }),
       ],
       { daemons: [] },
-      `2 of 2 lists are being read for the first time
+      `all 2 lists are being read for the first time
 
 acme orders                          14 rows  first reading       never read whole
     running since ${at(1)}: page 8, 14 of 20 items seen (70 %), about 26 seconds left
@@ -73,7 +73,7 @@ next: wait for the runs in progress
       'the API is down',
       [listOf('acme', failedBy('NETWORK', AWAY)), listOf('globex', failedBy('NETWORK', AWAY.slice(20)))],
       {},
-      `2 of 2 lists need attention (2 failed: the server could not be reached)
+      `all 2 lists need attention (2 failed: the server could not be reached)
 acme orders, globex orders: failing since ${at(30)} (30 minutes): NETWORK: the network failed (ECONNREFUSED)
 
 acme orders                       1,500 rows  failing             as of 5 minutes ago; next walk in 10 minutes

@@ -54,6 +54,7 @@ describe('the verdict', () => {
   })
 
   it.each<[string, Partial<StatusRow>[], string]>([
+    ['not there', [], 'there are no lists'],
     ['well', [{}, {}], 'all 2 lists are well'],
     [
       'failing for one cause',
@@ -63,12 +64,12 @@ describe('the verdict', () => {
     [
       'failing for several, the gravest reason first',
       [failedBy(), failedBy('TIMEOUT'), { held_since: at(1) }],
-      '3 of 3 lists need attention (1 held for a refused token, 2 failed)',
+      'all 3 lists need attention (1 held for a refused token, 2 failed)',
     ],
     [
       'without an answer for some time',
       [3, 2].map((minutes) => ({ running: true, retry_since: at(minutes), retry_error: 'NETWORK: gone' })),
-      `2 of 2 lists get no answer since ${at(3)} (3 minutes): the server could not be reached; they are tried again`,
+      `all 2 lists get no answer since ${at(3)} (3 minutes): the server could not be reached; they are tried again`,
     ],
     [
       'unfinished, one of them',
