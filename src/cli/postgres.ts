@@ -85,7 +85,8 @@ export async function openServer(options: OpenOptions): Promise<OpenMirror> {
 }
 
 function factsOn(server: Server, { isAlive }: Runtime): Promise<MirrorFacts> {
-  return server.snapshot(storedFacts(isAlive, server.clock.now()))
+  const rule = storedFacts(isAlive, server.clock.now())
+  return server.readOnce(({ ask }) => runRule(ask, rule))
 }
 
 /** What `status` reads; null if the schema holds no mirror yet. */
@@ -111,7 +112,6 @@ export async function readOnServer(runtime: Runtime, task: ReadingTask): Promise
   const { work, config, database } = task
   // Usage is checked before the server is asked.
   const statement = work.kind === 'query' ? withPlaceholders(work.sql, work.parameters) : null
-  const meaning = (error: unknown) => meaningOfSql(error, statement?.names ?? [])
   const server = await connect(config?.postgres, runtime, toStderr(runtime), { purpose: 'reading' })
   try {
     if (!(await holdsMirror(server))) {
@@ -119,7 +119,7 @@ export async function readOnServer(runtime: Runtime, task: ReadingTask): Promise
       if (statement)
         await server.readOnce(
           (sql) => stream(sql, statement),
-          (error) => (isUnknownName(error) ? noMirror(database) : meaning(error)),
+          (error) => (isUnknownName(error) ? noMirror(database) : meaningOfSql(error)),
         )
       else if (work.kind === 'export' && config) assertExport(work, config)
       throw noMirror(database)
@@ -130,7 +130,7 @@ export async function readOnServer(runtime: Runtime, task: ReadingTask): Promise
         return { columns: distinctNames(columns), ...rest }
       }
       return writeResult(runtime, { query, ask: (rule) => runRule(sql.ask, rule) }, task)
-    }, meaning)
+    }, meaningOfSql)
   } finally {
     await server.close()
   }

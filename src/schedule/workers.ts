@@ -18,12 +18,6 @@ export interface WorkerJob extends Omit<ScheduledJob, 'run'> {
 
 export type QueueName = 'lists' | 'refreshes'
 
-/** What some worker is to do. */
-export interface Entry {
-  key: string
-  budget: string
-}
-
 /** What the queue has handed out to this worker. */
 export interface Claim {
   id: string
@@ -34,7 +28,7 @@ export interface Claim {
 
 export interface Queue {
   /** Adds entries, unless they wait already, or some worker has them. */
-  send(name: QueueName, entries: readonly Entry[]): Promise<void>
+  send(name: QueueName, entries: readonly { key: string; budget: string }[]): Promise<void>
   take(name: QueueName, most: number): Promise<Claim[]>
   /** Says that this worker lives. Returns the ids of the claims that are still its own. */
   touch(name: QueueName, claims: readonly Claim[]): Promise<ReadonlySet<string>>
@@ -151,11 +145,8 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
   /** A worker keeps a budget for as long as it lives. */
   let areSent = false
   async function takeBudgets(): Promise<number> {
-    if (!areSent)
-      await queue.send(
-        'refreshes',
-        budgets.map((budget) => ({ key: budget, budget })),
-      )
+    const entries = areSent ? [] : budgets.map((budget) => ({ key: budget, budget }))
+    if (!areSent) await queue.send('refreshes', entries)
     areSent = true
     for (const claim of await queue.take('refreshes', MOST_TAKEN)) {
       if (budgets.includes(claim.key)) refreshes.set(claim.key, claim)

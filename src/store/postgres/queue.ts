@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { type JobWithMetadata, PgBoss } from 'pg-boss'
+import { MirrorError } from '../../errors.ts'
 import { one } from '../core/sql.ts'
-import { runRule } from './connection.ts'
+import { placeOf, runRule } from './connection.ts'
 import { translate } from './errors.ts'
 import type { Server } from './server.ts'
 
@@ -53,7 +53,6 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
     await runRule(ask, one('SELECT pg_advisory_xact_lock(:lock, hashtext(:schema))', { lock: LOCK, schema }))
     return startBoss(server, (error) => onTrouble(translate(address, error)))
   })
-  let closed: Promise<void> | null = null
   return {
     /** Adds entries, unless they are there. */
     async send(name: QueueName, entries: readonly { key: string; budget: string }[]): Promise<void> {
@@ -75,25 +74,18 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
       const { settled } = (await translated(boss.touch(name, [...claims]))) as { settled?: string[] }
       return new Set(settled)
     },
-    async finish(name: QueueName, claim: Claim): Promise<void> {
-      await translated(boss.complete(name, claim))
-    },
-    async giveBack(name: QueueName, claim: Claim): Promise<void> {
-      await translated(boss.fail(name, claim, { reason: 'given back' }))
-    },
-    close(): Promise<void> {
-      closed ??= boss.stop({ graceful: false })
-      return closed
-    },
+    finish: async (name: QueueName, claim: Claim) => void (await translated(boss.complete(name, claim))),
+    giveBack: async (name: QueueName, claim: Claim) =>
+      void (await translated(boss.fail(name, claim, { reason: 'given back' }))),
+    close: () => boss.stop({ graceful: false }),
   }
 }
 
 /** Makes and migrates the schema of pg-boss. */
 async function startBoss(server: Server, onTrouble: (error: unknown) => void): Promise<PgBoss> {
-  const schema = queueSchema(server.address.schema)
+  const schema = queueSchema(server.address)
   const boss = new PgBoss({
-    // Quoted, so that capitals stay.
-    schema: `"${schema}"`,
+    schema,
     // Several statements have several results, as pg-boss expects.
     db: { executeSql: (text, values) => server.plain(text, values) as Promise<{ rows: never[] }> },
     // It needs a right on the database, even where the schema is there.
@@ -119,15 +111,13 @@ async function startBoss(server: Server, onTrouble: (error: unknown) => void): P
   }
 }
 
-/** pg-boss accepts no longer name of a schema. */
-const LONGEST_SCHEMA = 50
-
-/** The queue has a schema of its own: pg-boss names its tables `job`, `queue`, `version`, and a collection may have such a name. */
-export function queueSchema(mirror: string): string {
-  const name = `${mirror}_queue`
-  if (name.length <= LONGEST_SCHEMA) return name
-  const hash = createHash('sha256').update(mirror).digest('hex').slice(0, 8)
-  return `${mirror.slice(0, LONGEST_SCHEMA - '__queue'.length - hash.length)}_${hash}_queue`
+/** The queue has a schema of its own: pg-boss names its tables `job`, `queue`, `version`, and a collection may have such a name. It takes 50 bytes at most. */
+export function queueSchema(address: Parameters<typeof placeOf>[0]): string {
+  const name = `${address.schema}_queue`
+  if (name.length <= 50) return name
+  throw new MirrorError(
+    `${placeOf(address)} has too long a name for start, which needs a schema ${name} beside it: name one of at most 44 characters`,
+  )
 }
 
 /**
@@ -135,9 +125,8 @@ export function queueSchema(mirror: string): string {
  * the configuration, where the lists of a token often stand together, all workers would wait for the same few tokens.
  */
 export function inTurns<E extends { budget: string }>(entries: readonly E[]): E[] {
-  const ofBudgets = [...Map.groupBy(entries, ({ budget }) => budget).values()]
-  const most = Math.max(0, ...ofBudgets.map(({ length }) => length))
-  return Array.from({ length: most }, (_none, turn) =>
-    ofBudgets.flatMap((all) => all.slice(turn, turn + 1)),
-  ).flat()
+  const turns = [...Map.groupBy(entries, ({ budget }) => budget).values()].flatMap((all) => [
+    ...all.entries(),
+  ])
+  return turns.toSorted(([turn], [other]) => turn - other).map(([, entry]) => entry)
 }

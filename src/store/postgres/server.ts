@@ -27,7 +27,7 @@ export interface Patience {
   report?: ((message: string) => void) | undefined
 }
 
-/** The PostgreSQL server. Once it has answered, every call but `once`, `snapshot` and `readOnce` waits while it is away. All throw MirrorError. */
+/** The PostgreSQL server. Once it has answered, every call but `once` and `readOnce` waits while it is away. All throw MirrorError. */
 export interface Server {
   address: PostgresAddress
   clock: ServerClock
@@ -39,10 +39,8 @@ export interface Server {
   transaction<T>(task: (ask: Ask) => Promise<T>): Promise<T>
   /** Runs a rule in a transaction, tried once: for what has to be written even after the signal, by a caller that tries again. */
   once<T>(rule: Rule<T>): Promise<T>
-  /** Runs a rule on one snapshot, tried once. */
-  snapshot<T>(rule: Rule<T>): Promise<T>
-  /** The same for a task that writes out what it reads. `meaning`: what an error of a statement means for it. */
-  readOnce<T>(task: (reading: Reading) => Promise<T>, meaning: (error: unknown) => unknown): Promise<T>
+  /** Runs a task that only reads, on one snapshot, tried once. `meaning`: what an error of a statement means for it. */
+  readOnce<T>(task: (reading: Reading) => Promise<T>, meaning?: (error: unknown) => unknown): Promise<T>
   /** Runs statements of a library, with pg's own results and errors. */
   plain(text: string, values?: readonly unknown[]): Promise<unknown>
   close(): Promise<void>
@@ -165,16 +163,6 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
     }
   }
 
-  /** Runs a rule in a transaction that begins so, tried once. */
-  function onceIn<T>(begin: string, rule: Rule<T>): Promise<T> {
-    return on(async ({ query, ask }) => {
-      await query(begin)
-      const result = await runRule(ask, rule)
-      await query('COMMIT')
-      return result
-    }).catch(translated)
-  }
-
   /**
    * A transaction that is repeated because its COMMIT got no answer could be written twice: a second walk, a second run. So the
    * server is asked first what became of it.
@@ -203,9 +191,14 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
     read: (rule) => runRule((statement) => persist(() => on(({ ask }) => ask(statement))), rule),
     write: (begin) => transaction((ask) => runRule(ask, begin())),
     transaction,
-    once: (rule) => onceIn('BEGIN', rule),
-    snapshot: (rule) => onceIn(SNAPSHOT, rule),
-    async readOnce(task, meaning) {
+    once: (rule) =>
+      on(async ({ query, ask }) => {
+        await query('BEGIN')
+        const result = await runRule(ask, rule)
+        await query('COMMIT')
+        return result
+      }).catch(translated),
+    async readOnce(task, meaning = (error) => error) {
       const connection = await connections.open().catch(translated)
       // Only errors of statements are translated: others, such as that of a closed output, have the same codes as errors of the network.
       const query = (sent: string | QueryConfig) =>

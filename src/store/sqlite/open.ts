@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { MirrorError, systemCode } from '../../errors.ts'
+import { MirrorError } from '../../errors.ts'
 import { remakeViews } from '../core/tables.ts'
 import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../schema.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
@@ -212,9 +212,6 @@ function assertUsable(file: string): void {
     if (fs.statSync(file).size > CHECKED_BYTES) return
     const found = connection.pragma('quick_check(1)', { simple: true })
     if (found !== 'ok') throw damaged(file, String(found))
-  } catch (error) {
-    // In a mirror outside WAL mode, only a writer can roll back an interrupted transaction.
-    if (systemCode(error) !== 'SQLITE_READONLY_ROLLBACK') throw error
   } finally {
     connection.close()
   }

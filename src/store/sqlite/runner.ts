@@ -45,8 +45,8 @@ export function createLockWait(file: string, { now, sleep, signal }: Patience) {
   }
 }
 
-/** The file itself is looked at so often: that takes longer than a small transaction. Milliseconds. */
-const LOOK_EVERY_MS = 250
+/** The files beside the mirror are looked at so often: each look takes longer than a small statement. Milliseconds. */
+const LOOK_BESIDE_EVERY_MS = 250
 
 /** The pause between two batches, so that other processes get the file's lock. Milliseconds. */
 const REST_MS = 20
@@ -61,9 +61,9 @@ export function runnerOn(connection: Connection, patience: Patience): Runner {
   let lookedAt = Number.NEGATIVE_INFINITY
 
   function look(): void {
-    if (Math.abs(now() - lookedAt) < LOOK_EVERY_MS) return
-    assertSameFile()
-    lookedAt = now()
+    const isThorough = Math.abs(now() - lookedAt) >= LOOK_BESIDE_EVERY_MS
+    assertSameFile(isThorough)
+    if (isThorough) lookedAt = now()
   }
 
   function writing<T>(begin: () => Rule<T>): Promise<T> {
@@ -132,16 +132,16 @@ function* tablesToAnalyze(): Rule<string[]> {
 
 /**
  * Returns a function that throws MirrorLostError once the file, or its -wal or -shm, was moved, deleted, replaced or emptied: SQLite in WAL mode would
- * not notice, and all later writes would be lost. It opens nothing, since closing any handle of the file drops SQLite's locks.
+ * not notice, and all later writes would be lost. `isThorough`: with the files beside it. It opens nothing, since closing any handle of the file drops SQLite's locks.
  */
-export function createFileCheck(file: string): () => void {
+function createFileCheck(file: string): (isThorough: boolean) => void {
   const real = fs.realpathSync(file)
   const known = [file, `${real}-wal`, `${real}-shm`].flatMap((name) => {
     const stat = statOf(name)
     return stat ? [{ name, stat }] : []
   })
-  return () => {
-    for (const { name, stat } of known) {
+  return (isThorough) => {
+    for (const { name, stat } of isThorough ? known : known.slice(0, 1)) {
       const found = statOf(name)
       if (!found) throw lost(name, 'was deleted or moved away')
       // These two numbers identify a file among all that exist at the same time.

@@ -37,6 +37,10 @@ const ENTRY = {
 }
 const RULE = { walkId: 1, keyed: 5, atOnce: true }
 
+/** The statements of mirrors that wait for a lock. */
+const WAITING =
+  "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'admin-mirror' AND wait_event_type = 'Lock'"
+
 async function taken({ store }: PostgresMirror): Promise<Lease> {
   const { lease, heldBy } = await store.acquire(JOB)
   if (!lease) throw new Error(`held by ${heldBy}`)
@@ -119,9 +123,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await somebody('BEGIN')
     await somebody('SELECT 1 FROM sync_jobs FOR UPDATE')
     const both = Promise.all([first, second].map(({ store }) => store.acquire(JOB)))
-    const isWaiting =
-      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'admin-mirror' AND wait_event_type = 'Lock'"
-    await expect.poll(async () => (await first.rows(isWaiting)).length).toBe(2)
+    await expect.poll(async () => (await first.rows(WAITING)).length).toBe(2)
     await somebody('COMMIT')
 
     expect((await both).filter(({ lease }) => lease)).toHaveLength(1)
@@ -134,6 +136,30 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const lost = { name: 'MirrorLostError', code: 'DATABASE' }
     await expect(first.store.beginRun(lease, BEGIN)).rejects.toMatchObject(lost)
     expect(await first.rows('SELECT 1 FROM sync_walks')).toEqual([])
+  })
+
+  it('write a page once though their connection breaks while it waits for a lock, and it is sent again', async () => {
+    const proxy = await startProxy(first.address.port)
+    const far = await openPostgresMirror({ ...first.address, port: proxy.port }, first.clock)
+    const lease = await taken(far)
+    const { walk, runId } = await far.store.beginRun(lease, BEGIN)
+    const somebody = await openReader(first.address)
+    await somebody('BEGIN')
+    await somebody('LOCK TABLE sync_runs IN EXCLUSIVE MODE')
+    const waiting = async () => (await first.rows(WAITING)).length
+    const answer = { walk, entry: ENTRY, newToWalk: 1, nextPage: 2 }
+    const run = { id: runId, traffic: noTraffic() }
+    const written = far.store.commit(lease, { changes: CHANGES, run, at: 1, answer })
+    await expect.poll(waiting).toBe(1)
+    proxy.cut()
+    await expect.poll(waiting).toBe(2)
+    await somebody('COMMIT')
+    await written
+
+    expect(await first.rows('SELECT pages::int, rows_seen::int FROM sync_walks')).toEqual([
+      { pages: 1, rows_seen: 1 },
+    ])
+    expect(await first.rows('SELECT ordinal::int FROM sync_pages')).toEqual([{ ordinal: 1 }])
   })
 
   it('begin a walk once though the answer to its COMMIT is lost', async () => {

@@ -4,7 +4,6 @@ import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorUnavailableError } from '../../../src/errors.ts'
 import { LATEST_VERSION } from '../../../src/store/schema.ts'
-import type { Connection } from '../../../src/store/sqlite/driver.ts'
 import { translate } from '../../../src/store/sqlite/errors.ts'
 import { openForReading, openForWriting } from '../../../src/store/sqlite/open.ts'
 import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../../helpers/other-process.ts'
@@ -13,25 +12,21 @@ import { tempFolder } from '../../helpers/temp-folder.ts'
 
 const APPLICATION_ID = 0x61646d72
 
-function open(file: string): Connection {
+const newPlace = () => path.join(tempFolder(), 'mirror.db')
+
+function open(file: string) {
   const connection = openForWriting(file)
-  onTestFinished(() => {
-    connection.close()
-  })
+  onTestFinished(() => void connection.close())
   return connection
 }
 
-/** A mirror with a row in it, closed. */
-function makeMirror(file = path.join(tempFolder(), 'mirror.db')): string {
+/** A mirror with rows in it, closed. */
+function makeMirror(file = newPlace()): string {
   const connection = openForWriting(file)
   const insert = connection.prepare('INSERT INTO sync_settings (name, value) VALUES (?, ?)')
   for (let number = 0; number < 500; number++) insert.run(`setting ${number}`, 'x'.repeat(200))
   connection.close()
   return file
-}
-
-function settingsIn(connection: Connection): unknown {
-  return connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()
 }
 
 function errorOf(task: () => unknown): MirrorError {
@@ -44,55 +39,41 @@ function errorOf(task: () => unknown): MirrorError {
   throw new Error('it was opened')
 }
 
-function modeOf(file: string): string {
-  return (fs.statSync(file).mode & 0o777).toString(8)
-}
-
-function pragma(connection: Connection, name: string): unknown {
-  return connection.pragma(name, { simple: true })
-}
+/** The modes of a mirror and of the files beside it. */
+const modesOf = (file: string) =>
+  ['', '-wal', '-shm'].map((end) => (fs.statSync(file + end).mode & 0o777).toString(8))
 
 describe('a mirror that does not exist yet', () => {
-  it('is created, with its folder, readable by its owner only; with our id, its schema version, and in WAL mode', () => {
+  it('is created, with its folder, for its owner alone; with our id, its schema version, and in WAL mode', () => {
     const file = path.join(tempFolder(), 'data', 'deeper', 'mirror.db')
 
     const connection = open(file)
 
     expect(connection.prepare('SELECT count(*) FROM sync_status').pluck().get()).toBe(0)
-    expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['600', '600', '600'])
+    expect(modesOf(file)).toEqual(['600', '600', '600'])
     const names = ['application_id', 'user_version', 'journal_mode']
-    expect(names.map((name) => pragma(connection, name))).toEqual([APPLICATION_ID, LATEST_VERSION, 'wal'])
+    const found = names.map((name) => connection.pragma(name, { simple: true }))
+    expect(found).toEqual([APPLICATION_ID, LATEST_VERSION, 'wal'])
   })
 
   it('can be created by several processes at once', async () => {
-    const file = path.join(tempFolder(), 'mirror.db')
-
-    const outcomes = await openInProcesses(file, 4)
-
-    expect(outcomes).toEqual(['opened', 'opened', 'opened', 'opened'])
+    expect(await openInProcesses(newPlace(), 4)).toEqual(['opened', 'opened', 'opened', 'opened'])
   })
 
   it('keeps the mode of an existing empty file, for the files beside it too', () => {
-    const file = path.join(tempFolder(), 'mirror.db')
+    const file = newPlace()
     fs.writeFileSync(file, '')
     fs.chmodSync(file, 0o664)
 
     open(file)
 
-    expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['664', '664', '664'])
+    expect(modesOf(file)).toEqual(['664', '664', '664'])
   })
 
-  it('reads as null, and is not created by reading', () => {
-    const file = path.join(tempFolder(), 'mirror.db')
-
+  it('reads as null, also as a process leaves it that was killed while it made it, and is not made by reading', () => {
+    const file = newPlace()
     expect(openForReading(file)).toBeNull()
     expect(fs.existsSync(file)).toBe(false)
-  })
-})
-
-describe('a mirror that exists', () => {
-  it('opens after a process was killed while creating it', () => {
-    const file = path.join(tempFolder(), 'mirror.db')
     const begun = new Database(file)
     begun.pragma(`application_id = ${APPLICATION_ID}`)
     begun.close()
@@ -102,124 +83,59 @@ describe('a mirror that exists', () => {
   })
 })
 
-describe('a file that was left beside a mirror', () => {
-  it.each(['-wal', '-shm', '-journal'])('does no harm if it is rubbish: %s', (suffix) => {
-    const file = makeMirror()
-    fs.writeFileSync(file + suffix, 'rubbish '.repeat(2000))
+/** A database whose last change is in its WAL alone. */
+function changeInWal(file: string, sql: string): void {
+  const database = new Database(file)
+  onTestFinished(() => void database.close())
+  database.pragma('journal_mode = WAL')
+  database.exec(sql)
+}
 
-    const connection = open(file)
-
-    expect(settingsIn(connection)).toBe(500)
-    expect(pragma(connection, 'integrity_check')).toBe('ok')
-  })
-
-  it('is rolled back: an interrupted transaction of a mirror outside WAL mode', () => {
-    const file = makeMirror()
-    const killed = open(file)
-    killed.pragma('journal_mode = DELETE')
-    // Without a cache, changed database pages go into the file at once.
-    killed.pragma('cache_size = 1')
-    killed.exec('BEGIN IMMEDIATE; DELETE FROM sync_settings')
-    const broken = copyOf(file, '', '-journal')
-
-    const connection = open(broken)
-
-    expect(fs.readFileSync(broken).equals(fs.readFileSync(file))).toBe(false)
-    expect(settingsIn(connection)).toBe(500)
-    expect(pragma(connection, 'integrity_check')).toBe('ok')
-  })
-
-  it('is left as it is, with the mirror, if it is the WAL of another database', () => {
-    const other = new Database(path.join(tempFolder(), 'other.db'))
-    onTestFinished(() => {
-      other.close()
-    })
-    other.pragma('journal_mode = WAL')
-    other.exec('CREATE TABLE accounts (id INTEGER)')
-    const file = makeMirror()
-    fs.copyFileSync(`${other.name}-wal`, `${file}-wal`)
-    const before = [fs.readFileSync(file), fs.readFileSync(`${file}-wal`)]
-
-    const errors = [errorOf(() => openForWriting(file)), errorOf(() => openForReading(file))]
-
-    for (const { message } of errors)
-      expect(message).toMatch(/the write-ahead log beside it .* is another database's.*Move the log away/)
-    expect(before[0]?.equals(fs.readFileSync(file))).toBe(true)
-    expect(before[1]?.equals(fs.readFileSync(`${file}-wal`))).toBe(true)
-  })
-})
-
-/** A copy of the file and of those beside it, as a process that is killed now leaves them. */
-function copyOf(file: string, ...suffixes: string[]): string {
-  const copy = path.join(tempFolder(), 'copy.db')
-  for (const suffix of suffixes) fs.copyFileSync(file + suffix, copy + suffix)
-  return copy
+function overwrite(file: string, from: number, bytes: Buffer): void {
+  const handle = fs.openSync(file, 'r+')
+  fs.writeSync(handle, bytes, 0, bytes.length, from)
+  fs.closeSync(handle)
 }
 
 const DAMAGED = /damaged.*Restore a copy, or move it away/s
 
 /** What may be in place of the mirror, and the message about it. */
 const UNUSABLE: [string, (file: string) => void, RegExp][] = [
+  ['a text', (file) => fs.writeFileSync(file, 'orders: none\n'.repeat(100)), /no SQLite database.*another/],
+  ["somebody else's database", (file) => changeInWal(file, 'CREATE TABLE accounts (id)'), /something else/],
   [
-    'a text',
-    (file) => fs.writeFileSync(file, 'orders: none\n'.repeat(100)),
-    /no SQLite database.*another file/,
+    'a mirror of a newer version, as its WAL alone shows',
+    (file) => changeInWal(makeMirror(file), 'PRAGMA user_version = 999'),
+    /newer admin-mirror \(schema 999.*newer version/,
   ],
-  ['a short text', (file) => fs.writeFileSync(file, 'x'), /no SQLite database.*another file/],
-  ["somebody else's database", makeForeign, /something else.*another file/],
-  ["somebody else's database in WAL mode", makeForeignInWal, /something else.*another file/],
-  ['a mirror of a newer version', makeNewer, /newer admin-mirror \(schema 999.*newer version/],
-  ['a truncated mirror', truncateMirror, DAMAGED],
-  ['a mirror that was overwritten in the middle', overwriteMirror, DAMAGED],
-  ['a damaged mirror that is not in WAL mode', overwriteSnapshot, DAMAGED],
+  [
+    'a mirror with the WAL of another database',
+    (file) => {
+      const other = path.join(tempFolder(), 'other.db')
+      changeInWal(other, 'CREATE TABLE accounts (id)')
+      fs.copyFileSync(`${other}-wal`, `${makeMirror(file)}-wal`)
+    },
+    /the write-ahead log beside it .* is another database's.*Move the log away/,
+  ],
+  [
+    'a truncated mirror',
+    (file) => fs.truncateSync(makeMirror(file), Math.floor(fs.statSync(file).size / 8192) * 4096 + 1000),
+    DAMAGED,
+  ],
+  [
+    'a mirror that was overwritten in the middle',
+    (file) => overwrite(makeMirror(file), Math.floor(fs.statSync(file).size / 2), Buffer.alloc(20_000, 'x')),
+    DAMAGED,
+  ],
 ]
-
-function makeForeign(file: string): void {
-  new Database(file).exec('CREATE TABLE accounts (id INTEGER)').close()
-}
-
-function makeForeignInWal(file: string): void {
-  const database = new Database(file)
-  database.pragma('journal_mode = WAL')
-  database.exec('CREATE TABLE accounts (id INTEGER)').close()
-}
-
-function makeNewer(file: string): void {
-  makeMirror(file)
-  const database = new Database(file)
-  database.pragma('user_version = 999')
-  database.close()
-}
-
-function truncateMirror(file: string): void {
-  makeMirror(file)
-  fs.truncateSync(file, Math.floor(fs.statSync(file).size / 2 / 4096) * 4096 + 1000)
-}
-
-function overwriteMirror(file: string): void {
-  makeMirror(file)
-  overwrite(file, Math.floor(fs.statSync(file).size / 2), 20_000)
-}
-
-function overwriteSnapshot(file: string): void {
-  overwriteMirror(file)
-  const handle = fs.openSync(file, 'r+')
-  // The two bytes of the header that say whether there is a WAL.
-  fs.writeSync(handle, Buffer.from([1, 1]), 0, 2, 18)
-  fs.closeSync(handle)
-}
-
-function overwrite(file: string, from: number, length: number): void {
-  const handle = fs.openSync(file, 'r+')
-  fs.writeSync(handle, Buffer.alloc(length, 'x'), 0, length, from)
-  fs.closeSync(handle)
-}
 
 describe('a file that cannot be the mirror', () => {
   it.each(UNUSABLE)('is refused and left as it is: %s', (_what, make, message) => {
-    const file = path.join(tempFolder(), 'mirror.db')
+    const file = newPlace()
     make(file)
-    const before = fs.readFileSync(file)
+    const files = [file, `${file}-wal`]
+    const bytes = () => Buffer.concat(files.filter(fs.existsSync).map((name) => fs.readFileSync(name)))
+    const before = bytes()
 
     // A reader meets the damage where it reads.
     for (const openIt of message === DAMAGED ? [openForWriting] : [openForWriting, openForReading]) {
@@ -227,50 +143,33 @@ describe('a file that cannot be the mirror', () => {
       expect(error.code).toBe('DATABASE')
       expect(error.message).toMatch(message)
       expect(error.message).toContain(file)
-      expect(fs.readFileSync(file).equals(before)).toBe(true)
+      expect(bytes().equals(before)).toBe(true)
     }
   })
 
-  it('is refused if only the WAL shows that its version is newer', () => {
-    const file = makeMirror()
-    const newer = new Database(file)
-    onTestFinished(() => {
-      newer.close()
-    })
-    newer.pragma('user_version = 999')
-    const before = fs.readFileSync(file)
-
-    expect(errorOf(() => openForWriting(file)).message).toMatch(/newer version/)
-    expect(errorOf(() => openForReading(file)).message).toMatch(/newer version/)
-    expect(fs.readFileSync(file).equals(before)).toBe(true)
-  })
-
   it.each(['a pipe', '/dev/zero'])('is refused without a wait if it is %s', (what) => {
-    const file = path.join(tempFolder(), 'mirror.db')
+    const file = newPlace()
     if (what === 'a pipe') mustRun('mkfifo', file)
     else fs.symlinkSync(what, file)
 
     for (const openIt of [openForWriting, openForReading])
-      expect(errorOf(() => openIt(file)).message).toMatch(
-        /is a pipe or a device, where a regular file should be/,
-      )
+      expect(errorOf(() => openIt(file)).message).toMatch(/is a pipe or a device, where a regular file/)
   })
 })
 
 describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => {
-  it.each<[string, (folder: string) => string]>([
-    ['a new file', (folder) => path.join(folder, 'mirror.db')],
-    ['a new folder', (folder) => path.join(folder, 'data', 'mirror.db')],
-    ['a mirror', (folder) => makeMirror(path.join(folder, 'mirror.db'))],
-  ])('is refused: %s in a read-only folder', (_what, place) => {
+  it.each<[string, string, boolean]>([
+    ['a new file', 'mirror.db', false],
+    ['a new folder', 'data/mirror.db', false],
+    ['a mirror', 'mirror.db', true],
+  ])('is refused: %s in a read-only folder', (_what, name, isMade) => {
     const folder = tempFolder()
-    const file = place(folder)
+    const file = path.join(folder, name)
+    if (isMade) makeMirror(file)
     fs.chmodSync(folder, 0o555)
     const before = fs.readdirSync(folder)
 
-    const outcome = openAsNobody(file)
-
-    expect(outcome).toMatch(/^MirrorError: .*cannot be (?:written|used).*this user needs to write/)
+    expect(openAsNobody(file)).toMatch(/^MirrorError: .*cannot be (?:written|used).*this user needs to write/)
     expect(fs.readdirSync(folder)).toEqual(before)
   })
 
@@ -279,9 +178,7 @@ describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => 
     fs.chmodSync(file, 0o644)
     fs.chmodSync(path.dirname(file), 0o777)
 
-    const outcome = openAsNobody(file)
-
-    expect(outcome).toMatch(/^MirrorError: .*cannot be written.*this user needs to write to the file/)
+    expect(openAsNobody(file)).toMatch(/^MirrorError: .*cannot be written.*this user needs to write to the/)
     expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
   })
 })
@@ -300,13 +197,10 @@ it.each([
   expect(error).toHaveProperty('message', expect.stringMatching(message))
 })
 
-it.runIf(IS_ROOT)(
-  "another user's mirror is not written by root, who is told how to run the command as that user",
-  () => {
-    const file = makeMirror()
-    fs.chownSync(file, 10_001, 10_001)
+it.runIf(IS_ROOT)("another user's mirror is not written by root, who is told how to run the command", () => {
+  const file = makeMirror()
+  fs.chownSync(file, 10_001, 10_001)
 
-    expect(errorOf(() => openForWriting(file)).message).toMatch(/runuser -u "\$\(id -nu 10001\)" --/)
-    expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
-  },
-)
+  expect(errorOf(() => openForWriting(file)).message).toMatch(/runuser -u "\$\(id -nu 10001\)" --/)
+  expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
+})
