@@ -99,11 +99,8 @@ export async function readFile(runtime: Pick<Runtime, 'stdout'>, task: ReadingTa
     throw missing(database, config === null)
   }
   try {
-    const query = (sql: string, parameters: QueryWork['parameters']) => {
-      const { rows, ...head } = queryFile(connection, sql, valuesOf(parameters))
-      // All rows are one batch, which is read while it is written.
-      return { ...head, batches: [rows] }
-    }
+    const query = (sql: string, parameters: QueryWork['parameters']) =>
+      queryFile(connection, sql, valuesOf(parameters))
     await writeResult(runtime, { ask: (rule) => askFile(connection, rule), query }, task)
   } finally {
     connection.close()

@@ -1,7 +1,6 @@
 import fs from 'node:fs'
 import type { PostgresSettings } from '../config/postgres-address.ts'
 import { MirrorError, systemCode } from '../errors.ts'
-import { distinctNames } from '../store/core/reading.ts'
 import { exec } from '../store/core/sql.ts'
 import { type MirrorFacts, storedFacts } from '../store/core/status.ts'
 import { serverBudgets } from '../store/postgres/clock.ts'
@@ -125,10 +124,7 @@ export async function readOnServer(runtime: Runtime, task: ReadingTask): Promise
       throw noMirror(database)
     }
     await server.readOnce((sql) => {
-      const query = async (...asked: Parameters<typeof withPlaceholders>) => {
-        const { columns, ...rest } = await stream(sql, withPlaceholders(...asked))
-        return { columns: distinctNames(columns), ...rest }
-      }
+      const query = (...asked: Parameters<typeof withPlaceholders>) => stream(sql, withPlaceholders(...asked))
       return writeResult(runtime, { query, ask: (rule) => runRule(sql.ask, rule) }, task)
     }, meaningOfSql)
   } finally {

@@ -1,11 +1,17 @@
 import type { Config } from '../config/config.ts'
 import { UsageError } from '../errors.ts'
 import { tableName } from '../store/columns/catalog.ts'
-import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../store/core/reading.ts'
+import {
+  collectionNames,
+  listedOrganizations,
+  mayHold,
+  OF_EVERY_MIRROR,
+  type Rows,
+} from '../store/core/reading.ts'
 import { literal, quoted, type Rule } from '../store/core/sql.ts'
 import { printable } from '../text.ts'
 import { type MirrorPlace, type Named, organizationsNamed } from './mirror.ts'
-import { type Rows, textPieces, writePieces } from './output/formats.ts'
+import { textPieces, writePieces } from './output/formats.ts'
 import type { Runtime } from './runtime.ts'
 
 // `query` and `export`, on a mirror of either kind.

@@ -1,19 +1,11 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import type { Value } from '../../store/core/reading.ts'
+import type { Rows, Value } from '../../store/core/reading.ts'
 import { printable, printableJson } from '../../text.ts'
 
 // How rows are written: as a table, JSON, NDJSON or CSV; Parquet in `parquet.ts`. Whole numbers are exact in all of them.
 
 export type Row = readonly Value[]
-
-/** Rows with the names and types of their columns. They come some at a time: memory holds no large result whole. */
-export interface Rows {
-  columns: string[]
-  /** As declared, or empty where the store does not know. */
-  types: string[]
-  batches: Iterable<Iterable<Row>> | AsyncIterable<Iterable<Row>>
-}
 
 /** What is written of rows, a large piece at a time. An error in the first rows leaves nothing written. */
 export type Pieces = AsyncGenerator<string | Uint8Array>

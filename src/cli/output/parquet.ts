@@ -1,9 +1,9 @@
 import { zstdCompressSync } from 'node:zlib'
 import { ByteWriter, ParquetWriter, schemaFromColumnData } from 'hyparquet-writer'
 import { UsageError } from '../../errors.ts'
-import type { Value } from '../../store/core/reading.ts'
+import type { Rows, Value } from '../../store/core/reading.ts'
 import { printable } from '../../text.ts'
-import { base64, type Pieces, type Row, type Rows } from './formats.ts'
+import { base64, type Pieces, type Row } from './formats.ts'
 
 /** A row group ends at either: readers skip whole groups, and memory holds one. */
 const GROUP_ROWS = 20_000

@@ -6,12 +6,12 @@ import { all, type Rule } from './sql.ts'
 /** Whole numbers are bigint: none is rounded. */
 export type Value = string | number | bigint | null | Uint8Array
 
-/** Rows whose columns have types. */
-export interface TypedRows {
+/** Rows with the names and types of their columns. They come some at a time: memory holds no large result whole. */
+export interface Rows {
   columns: string[]
   /** As declared, or empty where the store does not know. */
   types: string[]
-  rows: Iterable<Value[]>
+  batches: Iterable<Iterable<readonly Value[]>> | AsyncIterable<Iterable<readonly Value[]>>
 }
 
 /** `SELECT a.id, b.id` gives two columns one name; an object needs two. */

@@ -1,12 +1,11 @@
-import { JobError, KnownError, MirrorError, UsageError } from '../../errors.ts'
+import { JobError, KnownError, MirrorError, systemCode, UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
 import { OtherTablesError } from '../core/known-tables.ts'
 import { type PostgresAddress, serverAt } from './connection.ts'
 
 /** What pg and the network say of an error. PostgreSQL's own message may quote data, so it is never shown. */
 function failureOf(error: unknown): { code: string; message: string } {
-  const { code, message } = error as Record<string, unknown>
-  return { code: typeof code === 'string' ? code : '', message: typeof message === 'string' ? message : '' }
+  return { code: systemCode(error) ?? '', message: error instanceof Error ? error.message : '' }
 }
 
 /** SQLSTATEs of a server that may come back: connections (08), resources and disks (53, 58), restarts (57P), time-outs, failovers (25006, 55000). */

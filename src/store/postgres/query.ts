@@ -1,7 +1,7 @@
 import { type QueryConfig, types } from 'pg'
 import { JobError, systemCode, UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
-import type { Value } from '../core/reading.ts'
+import { distinctNames, type Rows, type Value } from '../core/reading.ts'
 import { withParameters } from '../core/sql.ts'
 import { msOf } from './connection.ts'
 import type { Reading } from './server.ts'
@@ -34,18 +34,11 @@ export function withPlaceholders(sql: string, given: readonly (readonly [string,
   return { text, values: names.map((name) => parameters.get(name) ?? '') }
 }
 
-/** `types`: empty where the values show it. */
-export interface StreamedRows {
-  columns: string[]
-  types: string[]
-  batches: AsyncIterable<Value[][]>
-}
-
 /** Rows of one batch, so that memory never holds a large result whole. */
 const BATCH_ROWS = 500
 
 /** Runs a statement. The server takes a SELECT, WITH, VALUES or TABLE for a cursor, and nothing else; a plan needs none. One at a time. */
-export async function stream(sql: Pick<Reading, 'query'>, statement: UserStatement): Promise<StreamedRows> {
+export async function stream(sql: Pick<Reading, 'query'>, statement: UserStatement): Promise<Rows> {
   const { text, values } = statement
   const isPlan = /^\s*(?:EXPLAIN|SHOW)\b/i.test(text)
   if (!isPlan) await ask(sql, `DECLARE "_read" NO SCROLL CURSOR FOR ${text}`, values)
@@ -69,7 +62,7 @@ async function ask({ query }: Pick<Reading, 'query'>, text: string, values: read
     types: { getTypeParser },
   } as QueryConfig)
   return {
-    columns: fields.map(({ name }) => name),
+    columns: distinctNames(fields.map(({ name }) => name)),
     types: fields.map(({ dataTypeID }) => KINDS[dataTypeID]?.type ?? 'TEXT'),
     rows: rows as unknown as Value[][],
   }

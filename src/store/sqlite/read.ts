@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
 import type { IsAlive } from '../core/leases.ts'
-import { distinctNames, type TypedRows, type Value } from '../core/reading.ts'
+import { distinctNames, type Rows, type Value } from '../core/reading.ts'
 import type { Rule } from '../core/sql.ts'
 import { type ListRow, type MirrorFacts, neverSynced, storedFacts } from '../core/status.ts'
 import { type Connection, runRule } from './driver.ts'
@@ -58,7 +58,7 @@ export function assertReadingSql(sql: string, parameters: Parameters): void {
  * Runs one statement that only reads. Throws UsageError for any other, for wrong SQL, and for parameters that
  * do not match those of the statement.
  */
-export function queryFile(connection: Connection, sql: string, parameters: Parameters): TypedRows {
+export function queryFile(connection: Connection, sql: string, parameters: Parameters): Rows {
   const file = connection.name
   try {
     // SQLite would run what stands before it, and leave out the rest.
@@ -71,7 +71,8 @@ export function queryFile(connection: Connection, sql: string, parameters: Param
     const found = statement.columns()
     const columns = distinctNames(found.map(({ name }) => name))
     const rows = () => statement.raw().safeIntegers().iterate() as Iterable<Value[]>
-    return { columns, types: found.map(({ type }) => type ?? ''), rows: stepping(rows, file) }
+    // All rows are one batch, which is read while it is written.
+    return { columns, types: found.map(({ type }) => type ?? ''), batches: [stepping(rows, file)] }
   } catch (error) {
     throw wrongSql(error, file)
   }

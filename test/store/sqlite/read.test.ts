@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { UsageError } from '../../../src/errors.ts'
+import type { Rows } from '../../../src/store/core/reading.ts'
 import { queryFile } from '../../../src/store/sqlite/read.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { CAN_BE_REFUSED } from '../../helpers/other-process.ts'
@@ -16,8 +17,8 @@ async function filled() {
   return (sql: string) => queryFile(test.connection, sql, new Map())
 }
 
-function all(rows: { columns: string[]; rows: Iterable<unknown> }): unknown[] {
-  return [rows.columns, ...rows.rows]
+function all({ columns, batches }: Rows): unknown[] {
+  return [columns, ...Array.from(batches as Iterable<Iterable<unknown>>, (rows) => [...rows]).flat()]
 }
 
 describe('a reader', () => {
