@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { type QueryConfig, type QueryResult, types } from 'pg'
 import { type Rule, type Statement, withParameters } from '../core/sql.ts'
 import { storable } from './storable.ts'
@@ -122,8 +121,7 @@ function preparedOf(text: string): Prepared {
     if (!parameters.includes(name)) parameters.push(name)
     return `$${parameters.indexOf(name) + 1}${type === undefined ? '' : `::${type}`}`
   })
-  const name = createHash('sha256').update(numbered).digest('base64url')
-  const prepared = { name, text: numbered, parameters }
+  const prepared = { name: `s${known.size}`, text: numbered, parameters }
   known.set(text, prepared)
   return prepared
 }

@@ -143,13 +143,13 @@ describe('export', () => {
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.split('\n')[0]).toBe(
-      '_organization_id,_first_seen_at,_changed_at,id,note,price,huge,ratio,paid,items',
+      '_organization_id,id,_first_seen_at,_changed_at,note,price,huge,ratio,paid,items',
     )
     expect(stdout.match(/^[0-9a-f-]{36},/gm)).toHaveLength(4)
-    expect(stdout).toMatch(/,9223372036854775807,"",1\.1,12345678901234567890,0\.1,1,/)
-    expect(stdout).toMatch(/,-1,"Zoë, ""q""\n.*",2,1e400,,0,\[\]\n/)
+    expect(stdout).toMatch(/,9223372036854775807,[^,]+,[^,]+,"",1\.1,12345678901234567890,0\.1,1,/)
+    expect(stdout).toMatch(/,-1,[^,]+,[^,]+,"Zoë, ""q""\n.*",2,1e400,,0,\[\]\n/)
     expect(one.stdout.match(/^[0-9a-f-]{36}/gm)).toEqual([GLOBEX.id, GLOBEX.id])
-    expect(empty.stdout).toBe('_organization_id,_first_seen_at,_changed_at,id\n')
+    expect(empty.stdout).toBe('_organization_id,id,_first_seen_at,_changed_at\n')
   })
 
   it('writes items as NDJSON as in _json, every value exact; elements of arrays and other tables as they stand', async () => {
@@ -192,7 +192,7 @@ describe('--format parquet', () => {
   it('is read by DuckDB with the types of the columns, every number exact, also where there are no rows', async () => {
     for (const name of ['orders', 'orders_history']) await parquet(`${name}.parquet`, 'export', name)
 
-    const types = 'id,BIGINT,note,VARCHAR,price,DOUBLE,huge,VARCHAR'
+    const types = 'note,VARCHAR,price,DOUBLE,huge,VARCHAR'
     expect(String(await typesOf('orders.parquet'))).toContain(`_changed_at,VARCHAR,${types}`)
     const rows = `SELECT id, price, huge, ratio FROM 'orders.parquet' WHERE _organization_id = '${ACME.id}' ORDER BY id DESC`
     expect(await duckdb(workspace.file, rows)).toEqual([
