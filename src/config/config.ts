@@ -234,16 +234,3 @@ function placeOfToken(name: string, path: string | null, { token, tokenFile }: M
   if (path === null) return variables ?? `token of ${name} in the configuration`
   return variables === undefined ? path : `named by ${variables}`
 }
-
-/** Finds the organization that a command names: by its name, else its name in any case, else its UUID in any case. */
-export function findOrganization(
-  { organizations }: Pick<Config, 'organizations'>,
-  nameOrId: string,
-): OrganizationConfig | undefined {
-  const folded = nameOrId.toLowerCase()
-  return (
-    organizations.find(({ name }) => name === nameOrId) ??
-    organizations.find(({ name }) => name.toLowerCase() === folded) ??
-    organizations.find(({ id }) => id === folded)
-  )
-}

@@ -1,7 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { findOrganization } from '../../src/config/config.ts'
 import { parsePostgresAddress } from '../../src/config/postgres-address.ts'
 import { TokenFileError } from '../../src/config/token-file.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
@@ -148,21 +147,6 @@ organizations:
     ['http://127.0.0.1:8080/a/b//', 'http://127.0.0.1:8080/a/b'],
   ])('with the address %s asks %s', (typed, asked) => {
     expect(load(SMALLEST.replace('https://admin.example.com', typed)).api.baseUrl).toBe(asked)
-  })
-
-  it('finds an organization by its name, else by its UUID', () => {
-    const other =
-      '  - { id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed, name: 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d, token: x }\n'
-    const config = load(SMALLEST + other)
-
-    const found = [
-      'ACME',
-      '1B9D6BCD-bbfd-4b2d-9b5d-ab8dfbbd4bed',
-      config.organizations[0]?.id ?? '',
-      'acm',
-    ].map((name) => findOrganization(config, name)?.name)
-
-    expect(found).toEqual(['acme', config.organizations[0]?.id, config.organizations[0]?.id, undefined])
   })
 })
 
