@@ -93,3 +93,17 @@ export function jobName(organization: string, collection: string): string {
 export function nameOf({ organization, collection }: Job): string {
   return jobName(organization.id, collection.name)
 }
+
+/** What is known of each job; made when it is asked for first. */
+export function knownOfJobs<Value>(make: () => Value) {
+  const known = new Map<string, Value>()
+  return {
+    of(job: string): Value {
+      const value = known.get(job) ?? make()
+      known.set(job, value)
+      return value
+    },
+    all: () => [...known.values()],
+    entries: () => [...known],
+  }
+}

@@ -1,4 +1,4 @@
-import type { Headers, Outcome, Request } from './happening.ts'
+import { type Headers, knownOfJobs, type Outcome, type Request } from './happening.ts'
 import {
   applyChange,
   type Change,
@@ -10,67 +10,42 @@ import {
 } from './list.ts'
 import type { Random } from './random.ts'
 
-/** So many requests in a window that begins with the first one that is counted. */
-export interface Limit {
-  most: number
-  windowSeconds: number
-}
-
 export interface ThrottleRules {
-  /** One or two; the headers show the one with the fewest left. */
-  limits: readonly Limit[]
+  /** One or two, each of so many requests in a window that begins with the first one that is counted; the headers show the one with the fewest left. */
+  limits: readonly { most: number; windowSeconds: number }[]
   /** Some servers write none of the headers, not even on a 429. */
   headers: boolean
 }
 
-interface Bucket {
-  limit: Limit
-  hits: number
-  /** Laravel reckons in whole seconds. */
-  endsAtSecond: number
-}
-
-/** Laravel's throttle: a refused request is not counted, and only the refusal's headers say when the window ends. */
+/** Laravel's throttle: it reckons in whole seconds, a refused request is not counted, and only the refusal's headers say when the window ends. */
 function createThrottle({ limits, headers }: ThrottleRules) {
-  const bucketsOf = new Map<string, Bucket[]>()
+  const bucketsOf = knownOfJobs(() => limits.map((limit) => ({ ...limit, hits: 0, endsAtSecond: 0 })))
 
-  function openBuckets(key: string, second: number): Bucket[] {
-    const known = bucketsOf.get(key) ?? limits.map((limit) => ({ limit, hits: 0, endsAtSecond: 0 }))
-    bucketsOf.set(key, known)
-    for (const bucket of known) if (second >= bucket.endsAtSecond) bucket.hits = 0
-    return known
+  /** Counts the request, or refuses it. */
+  return (key: string, now: number): { admitted: boolean; headers: Headers } => {
+    const second = Math.floor(now / 1000)
+    const buckets = bucketsOf.of(key)
+    for (const bucket of buckets) if (second >= bucket.endsAtSecond) bucket.hits = 0
+    const full = buckets.find(({ hits, most }) => hits >= most)
+    const shown: Headers = {}
+    if (full) {
+      shown['x-ratelimit-limit'] = String(full.most)
+      shown['x-ratelimit-remaining'] = '0'
+      shown['retry-after'] = String(full.endsAtSecond - second)
+      shown['x-ratelimit-reset'] = String(full.endsAtSecond)
+      return { admitted: false, headers: headers ? shown : {} }
+    }
+    for (const bucket of buckets) {
+      if (bucket.hits === 0) bucket.endsAtSecond = second + bucket.windowSeconds
+      bucket.hits++
+    }
+    const [tightest] = buckets.toSorted((a, b) => a.most - a.hits - (b.most - b.hits))
+    if (tightest) {
+      shown['x-ratelimit-limit'] = String(tightest.most)
+      shown['x-ratelimit-remaining'] = String(tightest.most - tightest.hits)
+    }
+    return { admitted: true, headers: headers ? shown : {} }
   }
-
-  return {
-    /** Counts the request, or refuses it. */
-    admit(key: string, now: number): { admitted: boolean; headers: Headers } {
-      const second = Math.floor(now / 1000)
-      const buckets = openBuckets(key, second)
-      const full = buckets.find(({ hits, limit }) => hits >= limit.most)
-      if (full) return { admitted: false, headers: headers ? refusalHeaders(full, second) : {} }
-      for (const bucket of buckets) {
-        if (bucket.hits === 0) bucket.endsAtSecond = second + bucket.limit.windowSeconds
-        bucket.hits++
-      }
-      return { admitted: true, headers: headers ? standing(buckets) : {} }
-    },
-  }
-}
-
-function refusalHeaders({ limit, endsAtSecond }: Bucket, second: number): Headers {
-  return {
-    'x-ratelimit-limit': String(limit.most),
-    'x-ratelimit-remaining': '0',
-    'retry-after': String(endsAtSecond - second),
-    'x-ratelimit-reset': String(endsAtSecond),
-  }
-}
-
-function standing(buckets: readonly Bucket[]): Headers {
-  const [tightest] = buckets.toSorted((a, b) => a.limit.most - a.hits - (b.limit.most - b.hits))
-  if (!tightest) return {}
-  const { limit, hits } = tightest
-  return { 'x-ratelimit-limit': String(limit.most), 'x-ratelimit-remaining': String(limit.most - hits) }
 }
 
 /** What goes wrong with a request whatever it asks for. */
@@ -91,17 +66,11 @@ const FAULTS = [
 
 type Fault = (typeof FAULTS)[number]
 
-/** What happens at the server just before the request of this number arrives there. */
+/** What somebody does to the lists and tokens of the server just before the request of this number arrives there. */
 export interface ServerEvent {
   before: number
-  act: ServerAct
+  act: (server: Pick<Server, 'change' | 'setValid'>) => void
 }
-
-/** What somebody does to the lists and tokens of the server. */
-export type ServerAct = (server: {
-  change(job: string, change: Change): void
-  setValid(token: string, isValid: boolean): void
-}) => void
 
 export interface ServerOptions {
   baseUrl: string
@@ -129,9 +98,7 @@ export function createServer(options: ServerOptions) {
   let weather = 0
   let received = 0
 
-  function count(token: string, now: number) {
-    return throttle.admit(options.oneUser ? 'one user' : token, now)
-  }
+  const count = (token: string, now: number) => throttle(options.oneUser ? 'one user' : token, now)
 
   /** Authentication comes first, then the throttle, then everything else; failures inside are counted. */
   function respond(
@@ -147,7 +114,8 @@ export function createServer(options: ServerOptions) {
     if (fault === '403') return refusal(403, headers, 'No member.')
     if (fault === '500') return refusal(500, headers, 'Server Error')
     const found = pageAt(list, page, filters)
-    return pageAnswer(found, pageBody(found, `${baseUrl}/api/v1/admin/${collection}`, filters), headers)
+    const body = pageBody(found, `${baseUrl}/api/v1/admin/${collection}`, filters)
+    return answer(200, headers, body, found)
   }
 
   const server = {
@@ -186,14 +154,14 @@ export function createServer(options: ServerOptions) {
 
 /** What happens before the application sees the request: the network, a proxy, maintenance. Nothing is counted. */
 function inFront(fault: Fault | null, random: Random): Outcome | null {
+  const maintenance = (least: number, most: number, message: string) =>
+    refusal(503, { 'retry-after': String(random.whole(least, most)) }, message)
   if (fault === 'reset before it arrives') return { kind: 'reset' }
-  if (fault === '502') return html(502, {})
-  if (fault === '408') return html(408, {})
+  if (fault === '502' || fault === '408')
+    return answer(Number(fault), {}, '<html><title>nginx</title></html>')
   if (fault === '503') return refusal(503, {}, 'Service Unavailable')
-  if (fault === '503 for a moment')
-    return refusal(503, { 'retry-after': String(random.whole(1, 120)) }, 'Be right back.')
-  if (fault === '503 for hours')
-    return refusal(503, { 'retry-after': String(random.whole(901, 20_000)) }, 'Maintenance')
+  if (fault === '503 for a moment') return maintenance(1, 120, 'Be right back.')
+  if (fault === '503 for hours') return maintenance(901, 20_000, 'Maintenance')
   return null
 }
 
@@ -205,14 +173,10 @@ function onTheWayBack(outcome: Outcome, fault: Fault | null, random: Random): Ou
   return { ...outcome, body: body.slice(0, random.whole(1, body.length - 1)), page: null }
 }
 
-function pageAnswer(page: ListPage, body: string, headers: Headers): Outcome {
-  return { kind: 'answer', status: 200, headers, body, page }
+function answer(status: number, headers: Headers, body: string, page: ListPage | null = null): Outcome {
+  return { kind: 'answer', status, headers, body, page }
 }
 
 function refusal(status: number, headers: Headers, message: string): Outcome {
-  return { kind: 'answer', status, headers, body: JSON.stringify({ message }), page: null }
-}
-
-function html(status: number, headers: Headers): Outcome {
-  return { kind: 'answer', status, headers, body: '<html><title>nginx</title></html>', page: null }
+  return answer(status, headers, JSON.stringify({ message }))
 }

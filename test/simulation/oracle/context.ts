@@ -50,20 +50,6 @@ export function readerOf(rows: MirrorReader['rows']): Omit<MirrorReader, 'close'
   }
 }
 
-/** What is known of each job; made when it is asked for first. */
-export function knownOfJobs<Value>(make: () => Value) {
-  const known = new Map<string, Value>()
-  return {
-    of(job: string): Value {
-      const value = known.get(job) ?? make()
-      known.set(job, value)
-      return value
-    },
-    all: () => [...known.values()],
-    entries: () => [...known],
-  }
-}
-
 export function splitJob(job: string): [organization: string, collection: string] {
   const [organization = '', collection = ''] = job.split(' ')
   return [organization, collection]

@@ -1,7 +1,7 @@
-import { type HappeningOf, listenWith } from '../happening.ts'
+import { type HappeningOf, knownOfJobs, listenWith } from '../happening.ts'
 import { type ListFilters, listedItems, type SimulatedList } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { knownOfJobs, type OracleContext } from './context.ts'
+import type { OracleContext } from './context.ts'
 import type { WalkRow } from './ledger.ts'
 
 type End = 'first' | 'last'

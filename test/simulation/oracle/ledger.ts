@@ -1,7 +1,14 @@
-import { type HappeningOf, listenWith, type Reader, type Request, type Tell } from '../happening.ts'
+import {
+  type HappeningOf,
+  knownOfJobs,
+  listenWith,
+  type Reader,
+  type Request,
+  type Tell,
+} from '../happening.ts'
 import type { ListPage } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { knownOfJobs, type OracleContext } from './context.ts'
+import type { OracleContext } from './context.ts'
 
 /** A walk as the mirror's readers see it. */
 export interface WalkRow {

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../../src/errors.ts'
-import { type HappeningOf, listenWith } from '../happening.ts'
+import { type HappeningOf, knownOfJobs, listenWith } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { knownOfJobs, type OracleContext } from './context.ts'
+import type { OracleContext } from './context.ts'
 
 /** What no history gives a reason for. */
 const UNFOUNDED: readonly ErrorCode[] = [

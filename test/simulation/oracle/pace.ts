@@ -1,6 +1,6 @@
-import { type HappeningOf, listenWith, type Request, type Tell } from '../happening.ts'
+import { type HappeningOf, knownOfJobs, listenWith, type Request, type Tell } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { knownOfJobs, type OracleContext } from './context.ts'
+import type { OracleContext } from './context.ts'
 import { mayBeOvertaken } from './owners.ts'
 
 interface Closure {

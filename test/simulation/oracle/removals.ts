@@ -1,7 +1,7 @@
-import { type HappeningOf, listenWith } from '../happening.ts'
+import { type HappeningOf, knownOfJobs, listenWith } from '../happening.ts'
 import { isListed, type ListFilters, type ListPage } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { knownOfJobs, type OracleContext } from './context.ts'
+import type { OracleContext } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
 import type { Gone } from './versions.ts'
 

@@ -1,5 +1,6 @@
+import { knownOfJobs } from '../happening.ts'
 import { itemText, type ListFilters, type ListItem, listedItems, type SimulatedList } from '../list.ts'
-import { knownOfJobs, type OracleContext, type Row, splitJob } from './context.ts'
+import { type OracleContext, type Row, splitJob } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
 
 interface Version {

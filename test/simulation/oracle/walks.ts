@@ -1,6 +1,6 @@
-import { listenWith, type Request } from '../happening.ts'
+import { knownOfJobs, listenWith, type Request } from '../happening.ts'
 import { type ListFilters, type ListPage, listedItems, type Movement, type SimulatedList } from '../list.ts'
-import { knownOfJobs, type OracleContext } from './context.ts'
+import type { OracleContext } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
 
 /** Between the choice of a walk and its run lies what it takes to recall what the walk has seen, with its rests. */

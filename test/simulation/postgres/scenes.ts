@@ -1,7 +1,7 @@
 import { type Command, SYNC } from '../commands.ts'
-import type { Deed } from '../deeds.ts'
+
 import { jobName } from '../happening.ts'
-import { type History, makeHistory } from '../history.ts'
+import { type Deed, type History, makeHistory } from '../history.ts'
 import { createList } from '../list.ts'
 import type { Cut } from '../process.ts'
 import { createRandom, type Random } from '../random.ts'
