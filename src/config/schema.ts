@@ -150,15 +150,17 @@ export const Collection = mapping({
 const { key: _, ...overridable } = Collection.shape
 
 /** Its tables stand beside the mirror's own. */
-const NAME =
-  /^(?!sync_|sqlite_|organizations$)(?!.*__)[a-z][a-z0-9_]{0,59}(?<!_|_raw|_json|_history|_versions|_changes|_by_key|_by_end|_seq|_at_\w+)$/i
 const collectionName = z
   .string()
   .regex(
-    NAME,
-    'must be a name of at most 60 letters, digits and _ that begins with a letter, without __, and none that the mirror has for itself ' +
-      '(organizations, sync_..., ..._raw, ..._history, ..._changes). Choose another one, and give the address as its path',
+    /^(?!sync_|sqlite_|organizations$)(?!.*__)[a-z][a-z0-9_]{0,59}(?<!_)$/i,
+    'must be a name of at most 60 letters, digits and _ that begins with a letter, without __, and none of the mirror itself (organizations, sync_...). ' +
+      'Choose another one, and give the address as its path',
   )
+
+/** What the mirror appends to the name of a collection for its other tables, views and indexes. */
+const OWN_ENDS =
+  /_(?:raw|json|history|versions|changes|by_key|at_change|json_seq|history_(?:by|at|seq)_\w+)$/i
 
 /** False: not synced. True, empty or settings: synced. */
 function collectionsOf<Settings extends z.ZodType>(one: Settings, meaning: string) {
@@ -271,8 +273,8 @@ export function checkAcrossKeys(
 
   const names = collectionNames(mappingOf(collections))
   for (const [index, name] of names.entries())
-    if (isIn(name, names.slice(0, index)))
-      report(['collections', name], 'is the name of another collection, in another case')
+    if (isIn(name, names.slice(0, index)) || (OWN_ENDS.test(name) && isIn(name.replace(OWN_ENDS, ''), names)))
+      report(['collections', name], 'is the name of another collection or of one of its tables, in any case')
 
   const all = Array.isArray(organizations) ? organizations.map(mappingOf) : []
   for (const [index, one] of all.entries()) {

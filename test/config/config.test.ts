@@ -83,7 +83,7 @@ describe('a configuration', () => {
     ],
     ['    collections: { orders: false }', 'organizations.0.collections.0.name', 'establishments'],
     ['collections: { orders: false }', 'organizations.0.collections.0.name', 'establishments'],
-    ['collections: { invoices: }', 'collections.2.path', '/api/v1/admin/invoices'],
+    ['collections: { price_changes: }', 'collections.2.path', '/api/v1/admin/price_changes'],
     ['    collections: { orders: }\ncollections: { orders: false }', 'collections.0.name', 'orders'],
     ['collections: { orders: { key: [a.b, c] } }', 'collections.0.key', ['a.b', 'c']],
     ['collections: { orders: { history: 90d } }', 'collections.0.history', 7_776_000_000],

@@ -59,7 +59,8 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ],
     ['collections: { my-list: {} }', '7:16  collections.my-list', 'letters, digits and _'],
     ['collections: { a__b: {} }', '7:16  collections.a__b', 'without __'],
-    ['collections: { a_RAW: {} }', '7:16  collections.a_RAW', 'the mirror has for itself'],
+    ['collections: { orders_RAW: {} }', '7:16  collections.orders_RAW', 'one of its tables'],
+    ['collections: { sync_x: {} }', '7:16  collections.sync_x', 'none of the mirror itself'],
     ['collections: { Orders: {} }', '7:16  collections.Orders', 'name of another collection'],
     ['    collections: { order: {} }', '7:20  organizations[0].collections.order', 'did you mean orders?'],
     [
@@ -175,7 +176,7 @@ organizations:
     name: A
     tokn: x
 collections:
-  b_raw: {}
+  orders_raw: {}
 `
 
     expect(problemsOf(text).map((line) => line.split(': ')[0])).toEqual([
@@ -187,7 +188,7 @@ collections:
       '7:5  organizations[1].token',
       '8:5  organizations[1].name',
       '9:5  organizations[1].tokn',
-      '11:3  collections.b_raw',
+      '11:3  collections.orders_raw',
     ])
   })
 
