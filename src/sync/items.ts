@@ -41,7 +41,11 @@ export function identifyItems(job: Job, page: Page): ListedItem[] {
     const other = listed.get(identified.id)
     if (!other) listed.set(identified.id, identified)
     else if (other.item.text !== item.text && !sameJson(other.item.value, item.value, ignore))
-      throw ambiguous(job, page, identified.id)
+      throw new JobError(
+        'BAD_RESPONSE',
+        `${jobName(job)} page ${page.number}: two different items have the same key ` +
+          `(${job.collection.key.join(', ')}: ${printable(other.id, 80)}); give the collection a "key" that tells its items apart`,
+      )
   }
   return [...listed.values()]
 }
@@ -56,14 +60,6 @@ function identifyItem(keyPaths: readonly string[], item: Item): ListedItem {
   if (typeof key !== 'string') return { item, id: key.id, key }
   const fingerprint = createHash('sha256').update(item.text).digest('base64url')
   return { item, id: `\0${fingerprint}`, reject: key }
-}
-
-function ambiguous(job: Job, page: Page, id: string): JobError {
-  return new JobError(
-    'BAD_RESPONSE',
-    `${jobName(job)} page ${page.number}: two different items have the same key ` +
-      `(${job.collection.key.join(', ')}: ${printable(id, 80)}); give the collection a "key" that tells its items apart`,
-  )
 }
 
 /** Identifies an item of a list. */

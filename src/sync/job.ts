@@ -9,7 +9,7 @@ import { isWalkedWhole } from './refresh/worth.ts'
 import { decideRemovals, heldError, type RemovalRules, whyUntrusted } from './removals.ts'
 import { chooseWalk, filtersText, replay } from './resume.ts'
 import { type BusyEvent, countTraffic, noTraffic, runError, runOutcome, withLease } from './run.ts'
-import type { Lease, OpenWalk, Removals, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
+import type { Lease, Removals, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
 import type { Job, Observe, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 import type { VerifyResult } from './verify.ts'
 import { incompleteError, readWalk, type StartedWalk, totalKey, type WalkEvent } from './walk.ts'
@@ -169,14 +169,13 @@ interface BegunWalk {
   reading: WalkReading
   run: Run
   writer: PageWriter
-  replaces: readonly OpenWalk[]
 }
 
 async function begin(own: OwnJob): Promise<BegunWalk> {
   const { job, lease, plan, trigger, store, maxPasses, instead, now } = own
   const { kind, firstPage } = plan
   const { total, filters } = job.collection
-  const { resume, abandon, replace } = chooseWalk(await store.openWalks(job), plan, job, now())
+  const { resume, abandon } = chooseWalk(await store.openWalks(job), plan, job, now())
   const played = resume && (await replay(resume, own))
   const { lastCoverage } = lease
   const { runId, walk } = await store.beginRun(lease, {
@@ -191,7 +190,7 @@ async function begin(own: OwnJob): Promise<BegunWalk> {
   const reading = played && walk.resumed ? played : new WalkReading(walk.rules, jobName(job))
   if (walk.resumed) reading.resume()
   const run: Run = { id: runId, traffic: noTraffic() }
-  return { walk, reading, run, writer: new PageWriter({ store, lease, run, walk }), replaces: replace }
+  return { walk, reading, run, writer: new PageWriter({ store, lease, run, walk }) }
 }
 
 /**
@@ -199,14 +198,16 @@ async function begin(own: OwnJob): Promise<BegunWalk> {
  * one resumes the walk without a request and judges it again.
  */
 async function endWalk(own: OwnJob, begun: BegunWalk, read: Reading): Promise<void> {
-  const { job, lease, store, removals: rules, result } = own
-  const { walk, reading, run, writer, replaces } = begun
+  const { job, lease, plan, store, removals: rules, result } = own
+  const { walk, reading, run, writer } = begun
   const { coverage } = read
   const isIncomplete = read.kind === 'incomplete'
-  for (const over of isIncomplete ? [walk] : replaces)
+  const isFull = walk.kind === 'full'
+  // A full backfill has read what an open walk of a sync would: until its end a run may still resume that one.
+  const open = isFull && plan.origin === 'backfill' ? await store.openWalks(job) : []
+  for (const over of isIncomplete ? [walk] : open.filter(({ origin }) => origin === 'sync'))
     await store.closeWalk(lease, { walk: over, run, outcome: null, removals: 'none', refresh: null })
   if (isIncomplete) throw incompleteError(job, read)
-  const isFull = walk.kind === 'full'
   let untrusted = isFull ? (walk.untrusted ?? whyUntrusted(read, writer.newRejects)) : null
   if (untrusted !== null && coverage === 'drifted' && lease.lastCoverage === 'drifted')
     untrusted += `; if its total is never the number of items that are listed, set ${totalKey(job)}: ignore`

@@ -16,14 +16,9 @@ export interface WalkChoice {
   resume: OpenWalk | null
   /** Walks of the same origin that no run can resume. */
   abandon: number[]
-  /** Walks to abandon once this one is read to its end: until then a run may still resume them. */
-  replace: OpenWalk[]
 }
 
-/**
- * Chooses which of a job's open walks a run resumes. A sync and a backfill never resume each other's walks. A full
- * backfill replaces a sync's walk, since it reads the same list from the start; a partial one leaves it alone.
- */
+/** Chooses which of a job's open walks a run resumes. A sync and a backfill never resume each other's walks. */
 export function chooseWalk(open: readonly OpenWalk[], plan: WalkPlan, job: Job, now: number): WalkChoice {
   const { origin, kind, firstPage, resumeWithin, restart } = plan
   const { path, filters } = job.collection
@@ -36,11 +31,7 @@ export function chooseWalk(open: readonly OpenWalk[], plan: WalkPlan, job: Job, 
     rules.version === READING_VERSION && (resumeWithin === null || now - updatedAt <= resumeWithin)
   const own = open.filter((walk) => walk.origin === origin && (origin === 'sync' || isSame(walk)))
   const resume = restart ? null : (own.findLast((walk) => isSame(walk) && isFresh(walk)) ?? null)
-  return {
-    resume,
-    abandon: own.filter((walk) => walk !== resume).map(({ id }) => id),
-    replace: origin === 'backfill' && kind === 'full' ? open.filter((walk) => walk.origin === 'sync') : [],
-  }
+  return { resume, abandon: own.filter((walk) => walk !== resume).map(({ id }) => id) }
 }
 
 interface ReplayOptions {

@@ -285,17 +285,23 @@ function failsAt(failing: number) {
   return scriptedList({ ids: upTo(10), before })
 }
 
-it("a full backfill ends a sync's open walk once it has read the list to its end", async () => {
-  const test = openTestMirror()
-  const plan = { ...SYNC, origin: 'backfill', resumeWithin: null } as const
-  await runOnce(test, failsAt(3))
-  await runOnce(test, failsAt(3), { plan, trigger: 'backfill' })
-  expect(walks(test).map(({ status }) => status)).toEqual(['open', 'open'])
+it.each([
+  ['full', 'abandoned'],
+  ['partial', 'open'],
+] as const)(
+  "a %s backfill that has read the list to its end leaves a sync's open walk %s",
+  async (kind, left) => {
+    const test = openTestMirror()
+    const plan = { ...SYNC, origin: 'backfill', kind, resumeWithin: null } as const
+    await runOnce(test, failsAt(3))
+    await runOnce(test, failsAt(3), { plan, trigger: 'backfill' })
+    expect(walks(test).map(({ status }) => status)).toEqual(['open', 'open'])
 
-  await runOnce(test, failsAt(0), { plan, trigger: 'backfill' })
+    await runOnce(test, failsAt(0), { plan, trigger: 'backfill' })
 
-  expect(walks(test).map(({ status }) => status)).toEqual(['abandoned', 'complete'])
-})
+    expect(walks(test).map(({ status }) => status)).toEqual([left, 'complete'])
+  },
+)
 
 describe('concurrent jobs', () => {
   it('all stop when the mirror fails, and all say so', async () => {

@@ -69,14 +69,6 @@ describe('the walk that a run resumes', () => {
 
     expect([choice.resume?.id ?? null, choice.abandon]).toEqual([resume, abandon])
   })
-
-  it.each<[string, WalkPlan, OpenWalk[], number[]]>([
-    ['by a full backfill if it is of a sync', BACKFILL, [open(), FULL_BACKFILL, PARTIAL_BACKFILL], [1]],
-    ['by no partial backfill', PARTIAL, [open(), FULL_BACKFILL], []],
-    ['by no sync', SYNC, [open({ filters: '{}' }), FULL_BACKFILL], []],
-  ])('is replaced %s', (_what, plan, known, replace) => {
-    expect(chooseWalk(known, plan, JOB, NOW).replace.map(({ id }) => id)).toEqual(replace)
-  })
 })
 
 describe('the text of filters', () => {
