@@ -38,10 +38,13 @@ describe('forgetting', () => {
       VALUES ('${ACME.id}', 'orders', '7', 'missed', 1, '', 'removed')
     `)
 
+    await test.tokens.hold([ACME.id], 'a fingerprint', 'refused', '2026-01-01T00:00:00.000Z')
+
     const forgotten = await forgetterOf(test).job(ACME_ORDERS, false)
     await forgetterOf(test).organization(ACME.id)
 
-    expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
+    for (const table of ['sync_missing', 'sync_refused_tokens'])
+      expect(test.value(`SELECT count(*) FROM ${table}`)).toBe(0)
     expect(forgotten).toEqual({ rows: 294, versions: 294, rejects: 6 + 6, walks: 2, pages: 8, runs: 2 })
     const { schema: _, ...tables } = dump(test)
     expect(JSON.stringify(tables)).not.toMatch(new RegExp(`${ACME.id}|Secret|acme`))
