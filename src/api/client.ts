@@ -6,12 +6,7 @@ import { createHttpGet, type HttpGet, type HttpOptions, isSuccess, type Response
 import { readPage } from './page.ts'
 import type { RateRules } from './rate/budget.ts'
 import { readRateHeaders, serverTime } from './rate/headers.ts'
-import {
-  createRateLimiter,
-  type RateLimiter,
-  type RequestOptions,
-  type ResponseReport,
-} from './rate/limiter.ts'
+import { createRateLimiter, type RateLimiter, type RequestOptions } from './rate/limiter.ts'
 import { errorOfStatus, isFailure, redact, textOf, whatItSays, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import type { TokenHold } from './token-hold.ts'
@@ -71,7 +66,7 @@ function createPageSource(
   const { path, filters, total } = job.collection
   let clockAhead: number | null = null
 
-  async function ask(page: number, signal: AbortSignal): Promise<Response> {
+  async function exchange(page: number, signal: AbortSignal): Promise<Response> {
     let status: number | null = null
     try {
       const response = await get(pageAddress(baseUrl, path, filters, page), headers, signal)
@@ -82,27 +77,21 @@ function createPageSource(
     }
   }
 
-  /** Returns the checked page; null after an answer that asks for a pause, which the rate limiter waits for before it sends again. */
-  async function request(page: number, report: ResponseReport, { observe, signal }: RequestOptions) {
+  /** Sends one request; the token is held before another one can leave. */
+  async function ask(page: number, { observe, signal }: RequestOptions) {
     await hold.refresh()
     hold.check()
     observe({ kind: 'request' })
-    const response = await ask(page, signal)
+    const response = await exchange(page, signal)
     const { status } = response
+    if (status === 401) await refuseToken(response, page)
     const announced = readRateHeaders(response.headers, now())
     const theirs = serverTime(response.headers)
     if (theirs !== null) clockAhead = now() - theirs
-    // A failure with a pause beyond `maxWait` is one that nobody may send in.
-    const isLong = isFailure(status) && (announced.retryAfterMs ?? 0) > rate.maxWaitMs
-    if (status === 429 || isLong) {
-      report.throttled(announced)
-      observe({ kind: 'throttled' })
-      return null
-    }
-    report.answered(isFailure(status) ? announced : { ...announced, retryAfterMs: null })
-    if (status === 401) await refuseToken(response, page)
-    if (!isSuccess(status)) throw errorOfStatus(response, job, baseUrl)
-    return readPage(response, page, total)
+    // Retry-After means a pause where the server fails; one beyond `maxWait` is as a 429.
+    const pauseMs = status === 429 || isFailure(status) ? announced.retryAfterMs : null
+    const isThrottled = status === 429 || (pauseMs ?? 0) > rate.maxWaitMs
+    return { response, announced: { ...announced, retryAfterMs: pauseMs }, isThrottled }
   }
 
   async function refuseToken(response: Response, page: number): Promise<never> {
@@ -122,8 +111,10 @@ function createPageSource(
         // Lets Node notice closed idle connections. Before `send`: nothing may delay a request once the rate limiter has given its permit.
         await options.yieldToEventLoop()
         hold.check()
-        const read = await limiter.send((report) => request(page, report, waiting), waiting)
-        if (read) return read
+        const { response, isThrottled } = await limiter.send(() => ask(page, waiting), waiting)
+        if (isThrottled) waiting.observe({ kind: 'throttled' })
+        else if (isSuccess(response.status)) return readPage(response, page, total)
+        else throw errorOfStatus(response, job, baseUrl)
       }
     } catch (error) {
       throw withPageContext(error, job, page, token)

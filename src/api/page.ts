@@ -8,17 +8,27 @@ import { printable } from '../text.ts'
 import type { Response } from './http.ts'
 import { textOf, whatItSays } from './response-errors.ts'
 
-/** Returns the page of a 2xx response. Throws JobError or RetryableError, whose message does not name the page. */
-export function readPage(response: Response, page: number, totals: Collection['total']): Page {
-  const { items, paging } = readEnvelope(parseBody(response.body), totals)
-  if (!paging && page > 1)
+/**
+ * Returns the page of a 2xx response: the paginated envelope, the plain one (`data` without `links` and without a sign of more pages),
+ * or a bare list. Throws JobError or RetryableError, whose message does not name the page.
+ */
+export function readPage(response: Pick<Response, 'body'>, page: number, totals: Collection['total']): Page {
+  const json = parseBody(response.body)
+  const envelope = Array.isArray(json) ? { data: json } : json
+  const { data, links, meta } = checked(envelope)
+  const items = (data as JsonValue[]).map(itemOf)
+  if (!links || Array.isArray(links)) {
+    refuseIfPaged(envelope as JsonObject, items.length, totals)
+    if (page === 1) return { number: page, items, next: null, total: null, lastPage: null }
     throw notTheList(
       `asked for page ${page}, but got a list without pages: the open walk must start over, so run backfill --restart`,
     )
-  const { next, currentPage, lastPage, total } = paging ?? SINGLE
+  }
+  const { current_page: currentPage, last_page: lastPage } = meta
   if (currentPage !== null && currentPage !== page)
     throw notTheList(`asked for page ${page}, but got page ${currentPage}`)
-  return { number: page, items, next: nextPage(next, page), total, lastPage }
+  const total = totals === 'check' ? totalOf(meta.total) : null
+  return { number: page, items, next: nextPage(links.next, page), total, lastPage }
 }
 
 /** For a 2xx response that is not the requested list. */
@@ -27,7 +37,7 @@ function notTheList(message: string): JobError {
 }
 
 /** Returns the JSON of a body, its numbers exact. Throws BAD_RESPONSE, to be tried again where the body breaks off. */
-export function parseBody(body: Uint8Array): JsonValue {
+function parseBody(body: Uint8Array): JsonValue {
   const text = textOf({ body })
   if (text === '') throw notTheList("the answer is empty; is api.baseUrl the API's address?")
   try {
@@ -47,22 +57,6 @@ function breaksOff(text: string, { message }: Error): boolean {
   const isAtEnd = /^(?:Unexpected end|Unterminated|Bad Unicode escape)/.test(message)
   return /^[[{]/.test(text) && (isAtEnd || Number(place) === text.length)
 }
-
-export interface Envelope {
-  items: Item[]
-  /** Null if the whole list came in one response, without paging. */
-  paging: Paging | null
-}
-
-export interface Paging {
-  /** `links.next` as it was sent; undefined if `links` has no such field. */
-  next: unknown
-  currentPage: number | null
-  lastPage: number | null
-  total: number | null
-}
-
-const SINGLE: Paging = { next: null, currentPage: null, lastPage: null, total: null }
 
 /** Servers that copy a number from the request send it as text. */
 const count = z.union([
@@ -96,26 +90,13 @@ const Envelope = z.object(
   'is not a list',
 )
 
-/** Reads the paginated envelope, the plain one (`data` without `links` and without a sign of more pages), or a bare list. */
-export function readEnvelope(json: JsonValue, totals: Collection['total']): Envelope {
-  if (Array.isArray(json)) return { items: json.map(itemOf), paging: null }
-  const { data: envelope, error } = Envelope.safeParse(json)
-  if (!envelope) {
-    const [issue] = error.issues
-    const field = issue?.path[0] === undefined ? '' : `'s "${String(issue.path[0])}"`
-    throw notTheList(`the answer${field} ${issue?.message}${whatItSays(JSON.stringify(json))}`)
-  }
-  const items = (envelope.data as JsonValue[]).map(itemOf)
-  const { links, meta } = envelope
-  if (!links || Array.isArray(links)) {
-    refuseIfPaged(json as JsonObject, items.length, totals)
-    return { items, paging: null }
-  }
-  const total = totals === 'check' ? totalOf(meta.total) : null
-  return {
-    items,
-    paging: { next: links.next, currentPage: meta.current_page, lastPage: meta.last_page, total },
-  }
+/** The known fields of an answer. The error names the first that is wrong, and what the answer says. */
+function checked(json: JsonValue): z.infer<typeof Envelope> {
+  const { data, error } = Envelope.safeParse(json)
+  if (data) return data
+  const [issue] = error.issues
+  const field = issue?.path[0] === undefined ? '' : `'s "${String(issue.path[0])}"`
+  throw notTheList(`the answer${field} ${issue?.message}${whatItSays(JSON.stringify(json))}`)
 }
 
 function totalOf(sent: unknown): number | null {
@@ -167,7 +148,7 @@ function isDeeper(value: JsonValue, levels: number): boolean {
  * `baseUrl` with the configured filters, since proxies rewrite links, and paginators leave filters out of them.
  * Throws LINK_REFUSED.
  */
-export function nextPage(next: unknown, currentPage: number): number | null {
+function nextPage(next: unknown, currentPage: number): number | null {
   if (next === null) return null
   if (next === undefined) throw refused('is missing, so the end of the list is unknown')
   const url = typeof next === 'string' ? URL.parse(next, 'http://relative') : null

@@ -110,6 +110,6 @@ describe('an answer that asks for a pause', () => {
 
     await open(createJob({ name: 'globex' })).fetchPage()
 
-    expect(reports).toContainEqual(['waited', 60_250])
+    expect(reports).toContainEqual(['waited', 61_000])
   })
 })

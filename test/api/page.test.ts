@@ -10,7 +10,7 @@ import { jsonTexts, spoiled } from '../json/arbitrary.ts'
 const LIST = 'https://admin.example.com/api/v1/admin/orders'
 
 function read(body: string | Uint8Array, totals: 'check' | 'ignore' = 'check', page = 1): Page {
-  return readPage({ status: 200, headers: {}, body: Buffer.from(body) }, page, totals)
+  return readPage({ body: Buffer.from(body) }, page, totals)
 }
 
 function errorOf(body: string | Uint8Array, page = 1): KnownError {

@@ -1,6 +1,5 @@
-import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
-import { createTokenHold, type HoldStore, type TokenHold } from '../../src/api/token-hold.ts'
+import { expect, it } from 'vitest'
+import { createTokenHold, type HoldStore } from '../../src/api/token-hold.ts'
 import { TokenRefusedError } from '../../src/errors.ts'
 import { createHoldStore } from './helpers/stores.ts'
 
@@ -10,99 +9,60 @@ function refusal(reason: string): TokenRefusedError {
   )
 }
 
-/** What two processes on one mirror promise. */
-interface Model {
-  /** Why the mirror holds the token. */
-  held: string | null
-  /** Why each process sends nothing; `forGood`: the mirror keeps no hold that could be lifted. */
-  stopped: ({ reason: string; forGood: boolean } | null)[]
+/** Two processes on one mirror, whose writes may be others. */
+function createHolds(changed: Partial<HoldStore> = {}, reason: string | null = null) {
+  const store = createHoldStore(reason)
+  const holds = [0, 1].map(() => createTokenHold({ ...store, ...changed }))
+  return { store, holds, stopped: () => holds.map(({ check }) => reasonOf(check)) }
 }
 
-interface Real {
-  store: HoldStore
-  lift: () => void
-  /** The mirror keeps no hold: no organization uses the token any more. */
-  dropsHolds: boolean
-  holds: TokenHold[]
+function reasonOf(check: () => void): string | null {
+  try {
+    check()
+    return null
+  } catch (error) {
+    return (error as Error).message.split('. ', 1)[0] ?? ''
+  }
 }
 
-function deed(
-  name: string,
-  run: (model: Model, real: Real) => Promise<void> | void,
-): fc.AsyncCommand<Model, Real> {
-  return { toString: () => name, check: () => true, run: async (model, real) => run(model, real) }
-}
+it('after a 401 nothing is sent, by any process, until resume; nor after the next one', async () => {
+  const { store, holds, stopped } = createHolds()
+  expect(stopped()).toEqual([null, null])
 
-const asks = (which: number) =>
-  deed(`process ${which} asks`, (model, { holds }) => {
-    const stopped = model.stopped[which]
-    if (stopped && !stopped.forGood && model.held === null) model.stopped[which] = null
-    const reason = model.stopped[which]?.reason ?? model.held
-    if (reason === null) expect(holds[which]?.check).not.toThrow()
-    else expect(holds[which]?.check).toThrow(refusal(reason))
-  })
-
-const isRefused = (which: number, reason: string, isDropped: boolean) =>
-  deed(`process ${which} gets ${reason}${isDropped ? ', which is not kept' : ''}`, async (model, real) => {
-    model.stopped[which] = { reason, forGood: isDropped && model.held === null }
-    if (!isDropped) model.held = reason
-    real.dropsHolds = isDropped
-    await real.holds[which]?.refused(reason)
-  })
-
-const resumes = deed('somebody types resume', (model, { lift }) => {
-  model.held = null
-  lift()
+  for (const reason of ['a 401', 'another 401']) {
+    await holds[0]?.refused(reason)
+    expect(stopped()).toEqual([reason, reason])
+    expect(holds[1]?.check).toThrow(refusal(reason))
+    store.lift()
+    expect(stopped()).toEqual([null, null])
+  }
 })
 
-function begin(held: string | null): { model: Model; real: Real } {
-  const { lift, ...kept } = createHoldStore(held)
-  const real: Real = {
-    store: { ...kept, hold: async (why) => (real.dropsHolds ? undefined : kept.hold(why)) },
-    lift,
-    dropsHolds: false,
-    holds: [],
-  }
-  real.holds = [createTokenHold(real.store), createTokenHold(real.store)]
-  return { model: { held, stopped: [null, null] }, real }
-}
+it('nothing is sent after a 401 that an earlier run met, until resume', () => {
+  const { store, stopped } = createHolds({}, 'an old 401')
 
-describe('the hold of a token', () => {
-  it('lets nothing be sent after a 401, in any process, until it is lifted', async () => {
-    const which = fc.nat(1)
-    const refused = fc.tuple(which, fc.constantFrom('a 401', 'another 401'), fc.boolean())
-    const deeds = fc.commands(
-      [which.map(asks), refused.map((how) => isRefused(...how)), fc.constant(resumes)],
-      { maxCommands: 30, size: 'max' },
-    )
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom(null, 'an old 401'), deeds, (held, all) =>
-        fc.asyncModelRun(() => begin(held), all),
-      ),
-      { numRuns: 200 },
-    )
-  })
+  expect(stopped()).toEqual(['an old 401', 'an old 401'])
+  store.lift()
+  expect(stopped()).toEqual([null, null])
+})
 
-  it('stops all requests while that is still being written', async () => {
-    const { promise: written, resolve: write } = Promise.withResolvers<void>()
-    const store = createHoldStore()
-    const hold = createTokenHold({ ...store, hold: (why) => written.then(() => store.hold(why)) })
+it('a process whose token no organization uses any more sends it never again, as nobody can resume it', async () => {
+  const { store, holds, stopped } = createHolds({ hold: async () => {} })
 
-    const refused = hold.refused('401')
-    expect(hold.check).toThrow(refusal('401'))
-    write()
-    await refused
+  await holds[0]?.refused('a 401')
+  store.lift()
 
-    expect(hold.check).toThrow(refusal('401'))
-    expect(store.heldReason()).toBe('401')
-  })
+  expect(stopped()).toEqual(['a 401', null])
+})
 
-  it('stops all requests if that cannot be written', async () => {
-    const store = createHoldStore()
-    const hold = createTokenHold({ ...store, hold: () => Promise.reject(new Error('the disk is full')) })
+it('nothing is sent while a hold is still being written, or if it cannot be', async () => {
+  const { promise, reject } = Promise.withResolvers<void>()
+  const { holds, stopped } = createHolds({ hold: () => promise })
 
-    await expect(hold.refused('401')).rejects.toThrow('the disk is full')
+  const refused = holds[0]?.refused('a 401')
+  expect(stopped()).toEqual(['a 401', null])
+  reject(new Error('the disk is full'))
+  await expect(refused).rejects.toThrow('the disk is full')
 
-    expect(hold.check).toThrow(refusal('401'))
-  })
+  expect(stopped()).toEqual(['a 401', null])
 })

@@ -7,9 +7,6 @@ const MINUTE_MS = 60_000
 /** Servers count in whole seconds, so a pause or a window may end up to a second later than announced. */
 export const ROUNDING_MS = 1000
 
-/** Network delays and timers, over a window that is counted from its first answer. */
-const SLACK_MS = 250
-
 /** So late may the first answer of a window come, at which its end is counted anew. */
 const FIRST_ANSWER_MS = 10_000
 
@@ -183,7 +180,7 @@ function windowAfter(
   rules: RateRules,
 ): Window | null {
   if (limit === null || remaining === null) return last
-  const endsAt = at + (resetMs === null ? MINUTE_MS + SLACK_MS : resetMs + ROUNDING_MS)
+  const endsAt = at + (resetMs ?? MINUTE_MS) + ROUNDING_MS
   // The first that is heard of a limit: what was used of it before counts as ours.
   if (last === null && lastLimit === null)
     return { begunAt: leftAt, endsAt, left: shareOf(limit, rules) - Math.max(1, limit - remaining) }

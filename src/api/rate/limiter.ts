@@ -37,24 +37,24 @@ export interface RequestOptions {
   signal: AbortSignal
 }
 
-/** What a request tells of its response, before its promise settles. */
-export interface ResponseReport {
-  /** For any response that does not ask for a pause. */
-  answered(announced: RateHeaders): void
-  throttled(announced: RateHeaders): void
+/** What an answer says of the rate limit. */
+export interface Heard {
+  announced: RateHeaders
+  /** It asks for a pause, as a 429 does. */
+  isThrottled: boolean
 }
 
 /** A request that waits for its permit, which comes with what frees its slot again. */
-interface Waiting {
-  urgency: Urgency
-  tell(wait: Wait): void
+interface Waiting extends RequestOptions {
+  /** Until when it was told to wait. */
+  toldUntil: number
   permit: PromiseWithResolvers<() => void>
 }
 
 /** How often a waiting request reads the budget again, which another process may have changed; and the shortest wait that is told. */
 const LOOK_EVERY_MS = 1000
 
-const BY_URGENCY: readonly Urgency[] = ['refresh', 'walk', 'older']
+const ORDER: Readonly<Record<Urgency, number>> = { refresh: 0, walk: 1, older: 2 }
 
 /**
  * Spends one budget of requests. All requests that share it pass here: refreshes first, older pages last, and otherwise in the
@@ -126,8 +126,7 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     )
   }
 
-  const first = () =>
-    BY_URGENCY.flatMap((urgency) => [...line].filter((one) => one.urgency === urgency)).at(0)
+  const first = () => [...line].toSorted((one, other) => ORDER[one.urgency] - ORDER[other.urgency]).at(0)
 
   const mustBeAlone = () => isAlone && inFlight > 0
 
@@ -157,7 +156,7 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     if (!wait && !mustBeAlone()) return true
     const until = wait?.until ?? now() + LOOK_EVERY_MS
     if (wait && until >= now() + LOOK_EVERY_MS) {
-      for (const one of line) one.tell(wait)
+      tell(wait)
       if (until !== notedUntil) await write((before) => before, wait)
       notedUntil = until
     }
@@ -166,6 +165,14 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
       if (!woken.signal.aborted) throw error
     })
     return false
+  }
+
+  /** Tells those who wait, but what each was told before. */
+  function tell({ until, reason }: Wait): void {
+    for (const one of line) {
+      if (one.toldUntil !== until) one.observe({ kind: 'wait', reason, until })
+      one.toldUntil = until
+    }
   }
 
   /** Waits for a slot, then takes the permit: other budgets may hold all slots for a while. */
@@ -185,13 +192,11 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     } else release()
   }
 
-  /** Runs `request` when the budget allows it. */
-  async function send<T>(
-    request: (report: ResponseReport) => Promise<T>,
-    { urgency, observe, signal }: RequestOptions,
-  ): Promise<T> {
+  /** Sends a request when the budget allows it, and notes what its answer says. */
+  async function send<T extends Heard>(request: () => Promise<T>, options: RequestOptions): Promise<T> {
+    const { observe, signal } = options
     const arrived = now()
-    const one: Waiting = { urgency, tell: createWaitReporter(observe), permit: Promise.withResolvers() }
+    const one: Waiting = { ...options, toldUntil: 0, permit: Promise.withResolvers() }
     const stop = () => {
       line.delete(one)
       one.permit.reject(signal.reason)
@@ -210,21 +215,18 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     return sendNow(request).finally(release)
   }
 
-  async function sendNow<T>(request: (report: ResponseReport) => Promise<T>): Promise<T> {
+  async function sendNow<T extends Heard>(request: () => Promise<T>): Promise<T> {
     const leftAt = now()
-    const changes: ((before: Budget) => Budget)[] = []
-    const noteWith = (after: typeof afterAnswer) => (announced: RateHeaders) => {
-      const answer = { leftAt, at: now(), announced }
-      changes.push((before) => after(before, answer, rules))
-      isThrottled = after === afterThrottle
-    }
     let isThrottled = false
     try {
-      return await request({ answered: noteWith(afterAnswer), throttled: noteWith(afterThrottle) })
+      const heard = await request()
+      isThrottled = heard.isThrottled
+      const answer = { leftAt, at: now(), announced: heard.announced }
+      await note((before) => (isThrottled ? afterThrottle : afterAnswer)(before, answer, rules))
+      return heard
     } finally {
       inFlight--
       isAlone = isThrottled
-      for (const change of changes) await note(change)
       // Without a reason, Node makes an error with a stack.
       woken.abort('a response came')
     }
@@ -242,16 +244,6 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     refusal: () => inTurn(read).then(() => refusalOf(budget())),
     /** Requests a minute that may be sent, as far as it is known. */
     limit: () => allowedPerMinute(known.budget.limit, rules),
-  }
-}
-
-/** Reports a wait only if it differs from the last one. */
-function createWaitReporter(observe: Observe<RequestEvent>): (wait: Wait) => void {
-  let last = ''
-  return ({ reason, until }) => {
-    const wait = `${until} ${reason}`
-    if (wait !== last) observe({ kind: 'wait', reason, until })
-    last = wait
   }
 }
 

@@ -3,11 +3,11 @@ import type { RateRules } from '../../../src/api/rate/budget.ts'
 import type { RateHeaders } from '../../../src/api/rate/headers.ts'
 import {
   createRateLimiter,
+  type Heard,
   type RateLimiter,
   type RequestOptions,
-  type ResponseReport,
 } from '../../../src/api/rate/limiter.ts'
-import { MINUTE, NOTHING } from './budgets.ts'
+import { MINUTE, NOTHING, RULES } from './budgets.ts'
 import { createSteppedClock, type SteppedClock, settle } from './clock.ts'
 import { createObserver } from './observer.ts'
 import { createTestBudgetStore, type TestBudgetStore } from './stores.ts'
@@ -30,26 +30,10 @@ export function createSetting({
   clock = createSteppedClock(),
   budgetKey = 'a',
 }: Setting = {}) {
-  const defaults = {
-    requestsPerMinute: null,
-    sharePercent: 100,
-    fallbackWaitMs: MINUTE,
-    maxWaitMs: 15 * MINUTE,
-  }
   const { now, sleep } = clock
-  const limiter = createRateLimiter({
-    budgetKey,
-    rules: { ...defaults, ...rules },
-    store,
-    slots,
-    now,
-    sleep,
-  })
+  const all = { ...RULES, maxWaitMs: 15 * MINUTE, ...rules }
+  const limiter = createRateLimiter({ budgetKey, rules: all, store, slots, now, sleep })
   return { limiter, clock, store, slots }
-}
-
-function notSentYet(): never {
-  throw new Error('the request was not sent yet')
 }
 
 /** A request at a rate limiter: its reports, whether it is on its way, and functions that answer it. */
@@ -58,45 +42,27 @@ export function passing(
   options: Partial<Pick<RequestOptions, 'signal' | 'urgency'>> = {},
 ) {
   const { observe, reports } = createObserver()
-  let finish: (tell: (report: ResponseReport) => void) => void = notSentYet
+  const { promise, resolve, reject } = Promise.withResolvers<Heard>()
+  const answer = (announced: Partial<RateHeaders>, isThrottled = false) =>
+    resolve({ announced: { ...NOTHING, ...announced }, isThrottled })
   const one = {
     reports,
     sent: false,
     outcome: null as unknown,
-    answer: (remaining: number, limit: number, resetMs: number | null = null) =>
-      finish((report) => report.answered({ ...NOTHING, limit, remaining, resetMs })),
-    succeed: () => finish((report) => report.answered(NOTHING)),
-    throttle: (announcement: Partial<RateHeaders> = {}) =>
-      finish((report) => {
-        report.throttled({ ...NOTHING, ...announcement })
-        throw new Error('429')
-      }),
-    fail: () =>
-      finish(() => {
-        throw new Error('network')
-      }),
+    answer: (remaining: number, limit: number) => answer({ limit, remaining }),
+    succeed: () => answer({}),
+    throttle: (announcement: Partial<RateHeaders> = {}) => answer(announcement, true),
+    fail: () => reject(new Error('network')),
   }
-  const send = (report: ResponseReport) => {
+  const send = () => {
     one.sent = true
-    return new Promise<string>((resolve, reject) => {
-      finish = (tell) => {
-        try {
-          tell(report)
-          resolve('the answer')
-        } catch (error) {
-          reject(error)
-        }
-      }
-    })
+    return promise
   }
-  limiter.send(send, { urgency: 'walk', signal: new AbortController().signal, ...options, observe }).then(
-    (value) => {
-      one.outcome = value
-    },
-    (error: unknown) => {
-      one.outcome = error
-    },
-  )
+  const end = (outcome: unknown) => {
+    one.outcome = outcome
+  }
+  const { signal } = new AbortController()
+  limiter.send(send, { urgency: 'walk', signal, ...options, observe }).then(end, end)
   return one
 }
 

@@ -115,10 +115,10 @@ describe('an answer', () => {
       'counts what was used as ours',
       announced(60, 50),
       100,
-      { begunAt: BEGUN, endsAt: NOW + 60_250, left: 50 },
+      { begunAt: BEGUN, endsAt: NOW + 61_000, left: 50 },
     ],
     ['says when it ends', announced(60, 50, 12_000), 100, { begunAt: BEGUN, endsAt: NOW + 13_000, left: 50 }],
-    ['is of a share', announced(60, 50), 50, { begunAt: BEGUN, endsAt: NOW + 60_250, left: 20 }],
+    ['is of a share', announced(60, 50), 50, { begunAt: BEGUN, endsAt: NOW + 61_000, left: 20 }],
     ['announces no limit', NOTHING, 100, null],
   ])(
     'that is the first to announce a limit shows its window: %s',
@@ -137,7 +137,7 @@ describe('an answer', () => {
       { endsAt: NOW + 70_000 },
       announced(60, 50),
       BEGUN,
-      { endsAt: NOW + 60_250 },
+      { endsAt: NOW + 61_000 },
     ],
     ['that names its end says so', {}, announced(60, 50, 300_000), BEGUN, { endsAt: NOW + 301_000 }],
   ])('in a window %s', (_case, window, announcement, leftAt, changed) => {

@@ -71,10 +71,10 @@ async function createScene() {
       while (!signal.aborted)
         await limiter
           .send(
-            async ({ answered }) => {
+            async () => {
               sent.push(elapsed())
               await sleep(100, signal)
-              answered(NOTHING)
+              return { announced: NOTHING, isThrottled: false }
             },
             { urgency: 'walk', observe, signal },
           )
