@@ -222,7 +222,11 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
       const heard = await request()
       isThrottled = heard.isThrottled
       const answer = { leftAt, at: now(), announced: heard.announced }
-      await note((before) => (isThrottled ? afterThrottle : afterAnswer)(before, answer, rules))
+      const change = (before: Budget) => (isThrottled ? afterThrottle : afterAnswer)(before, answer, rules)
+      const before = budget()
+      // Most answers show nothing new. A pause is always written: `resume` may have lifted the one that is known here.
+      const isPause = isThrottled || heard.announced.retryAfterMs !== null
+      if (isPause || !isDeepStrictEqual(change(before), before)) await write(change)
       return heard
     } finally {
       inFlight--
@@ -230,12 +234,6 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
       // Without a reason, Node makes an error with a stack.
       woken.abort('a response came')
     }
-  }
-
-  /** Writes what an answer shows. Most show nothing new. */
-  async function note(change: (budget: Budget) => Budget): Promise<void> {
-    const before = budget()
-    if (!isDeepStrictEqual(change(before), before)) await write(change)
   }
 
   return {

@@ -1,11 +1,10 @@
 import * as fc from 'fast-check'
 import pLimit from 'p-limit'
 import { expect, it } from 'vitest'
-import { JobError } from '../../../src/errors.ts'
 import { MINUTE, SECOND } from '../helpers/budgets.ts'
-import { createSteppedClock, type SteppedClock, settle } from '../helpers/clock.ts'
+import { createSteppedClock, settle } from '../helpers/clock.ts'
 import { createSetting, passing } from '../helpers/limiter-scene.ts'
-import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
+import { createTestBudgetStore } from '../helpers/stores.ts'
 
 // What is promised of one budget that two processes share, whatever they ask, are answered, and are told to stop.
 
@@ -24,192 +23,124 @@ interface Asked {
   isOver: boolean
 }
 
-interface Model {
-  /** No request leaves before: the longest pause that a server asked for, with what is added to each. */
-  closedUntil: number
-  asked: Asked[]
-}
+function createModel() {
+  const clock = createSteppedClock()
+  const store = createTestBudgetStore()
+  const limiters = [0, 1].map(() => {
+    const rules = { requestsPerMinute: CEILING, maxWaitMs: MAX_WAIT }
+    return createSetting({ clock, store, slots: pLimit(SLOTS), rules }).limiter
+  })
+  const asked: Asked[] = []
+  /** No request leaves before: the longest pause that a server asked for, with the second that is added to each. */
+  let closedUntil = 0
 
-interface Real {
-  clock: SteppedClock
-  store: TestBudgetStore
-  limiters: ReturnType<typeof createSetting>['limiter'][]
-}
+  const waiting = () => asked.filter(({ leftAt, isOver }) => leftAt === null && !isOver)
+  const inFlight = () => asked.filter(({ leftAt, isOver }) => leftAt !== null && !isOver)
 
-const waiting = ({ asked }: Model) => asked.filter(({ leftAt, isOver }) => leftAt === null && !isOver)
-const inFlight = ({ asked }: Model) => asked.filter(({ leftAt, isOver }) => leftAt !== null && !isOver)
+  /** Notes which requests have left, and holds all promises against that. */
+  function look(): void {
+    const now = clock.now()
+    for (const one of asked) {
+      if (one.leftAt !== null || !one.request.sent) continue
+      expect(now, 'a request left while the budget was closed').toBeGreaterThanOrEqual(closedUntil)
+      expect(one.isOver, 'a request left that had been stopped').toBe(false)
+      one.leftAt = now
+    }
+    const left = asked.flatMap(({ leftAt }) => leftAt ?? [])
+    const inMinuteTo = (end: number) => left.filter((at) => at <= end && at > end - MINUTE).length
+    expect(Math.max(0, ...left.map(inMinuteTo)), 'in a minute').toBeLessThanOrEqual(CEILING)
+    for (const process of [0, 1]) {
+      const busy = inFlight().filter((one) => one.process === process)
+      expect(busy.length, 'on their way').toBeLessThanOrEqual(SLOTS)
+      const ours = asked.filter((one) => one.process === process && (one.leftAt !== null || !one.isOver))
+      const order = ours.map(({ leftAt }) => leftAt !== null)
+      expect(order, 'a later one left first').toEqual(order.toSorted((one, other) => +other - +one))
+    }
+    for (const one of waiting()) {
+      if (one.request.outcome === null) continue
+      expect(one.request.outcome).toMatchObject({ name: 'JobError', code: 'RATE_LIMITED' })
+      expect(closedUntil - now, 'a short pause was refused').toBeGreaterThan(MAX_WAIT)
+      one.isOver = true
+    }
+  }
 
-/** Notes which requests have left, and holds all promises against that. */
-function look(model: Model, { clock }: Real): void {
-  const now = clock.now()
-  for (const one of model.asked) {
-    if (one.leftAt !== null || !one.request.sent) continue
-    expect(now, 'a request left while the budget was closed').toBeGreaterThanOrEqual(model.closedUntil)
-    expect(one.isOver, 'a request left that had been stopped').toBe(false)
-    one.leftAt = now
-  }
-  const left = model.asked.flatMap(({ leftAt }) => leftAt ?? [])
-  for (const end of left) {
-    const inMinute = left.filter((at) => at <= end && at > end - MINUTE)
-    expect(inMinute.length, 'more than the ceiling left in a minute').toBeLessThanOrEqual(CEILING)
-  }
-  for (const process of [0, 1]) {
-    const ours = model.asked.filter((one) => one.process === process)
-    const busy = ours.filter(({ leftAt, isOver }) => leftAt !== null && !isOver)
-    expect(busy.length, 'more were on their way than there are slots').toBeLessThanOrEqual(SLOTS)
-    const places = ours.filter(({ isOver, leftAt }) => !isOver || leftAt !== null).map(({ leftAt }) => leftAt)
-    const firstWaiting = places.indexOf(null)
-    if (firstWaiting >= 0)
-      expect(
-        places.slice(firstWaiting).filter((at) => at !== null),
-        'a later one left first',
-      ).toEqual([])
-  }
-  for (const one of waiting(model)) {
-    const refused = one.request.outcome
-    if (refused === null) continue
-    expect(refused).toBeInstanceOf(JobError)
-    expect(refused).toMatchObject({ code: 'RATE_LIMITED' })
-    expect(model.closedUntil - now, 'a short pause was refused').toBeGreaterThan(MAX_WAIT)
-    one.isOver = true
-  }
-}
-
-function deed(
-  name: string,
-  may: (model: Model) => boolean,
-  run: (model: Model, real: Real) => Promise<void> | void,
-): fc.AsyncCommand<Model, Real> {
   return {
-    toString: () => name,
-    check: may,
-    async run(model, real) {
-      await run(model, real)
-      await settle()
-      look(model, real)
-    },
-  }
-}
-
-async function pass(ms: number, model: Model, real: Real): Promise<void> {
-  // Steps that a promise could be broken in between.
-  for (let left = ms; left > 0; left -= SECOND) {
-    await real.clock.pass(Math.min(left, SECOND))
-    look(model, real)
-  }
-}
-
-const passes = (seconds: number) =>
-  deed(
-    `${seconds} s pass`,
-    () => true,
-    (model, real) => pass(seconds * SECOND, model, real),
-  )
-
-const asks = (process: number) =>
-  deed(
-    `process ${process} asks`,
-    () => true,
-    (model, { limiters }) => {
-      const limiter = limiters[process]
-      if (!limiter) return
+    waiting,
+    inFlight,
+    untilOpen: () => closedUntil - clock.now(),
+    asks(process: number): void {
       const stop = new AbortController()
+      const limiter = limiters[process] ?? expect.fail()
       const request = passing(limiter, { signal: stop.signal })
-      model.asked.push({ process, request, stop, leftAt: null, isOver: false })
+      asked.push({ process, request, stop, leftAt: null, isOver: false })
     },
-  )
-
-/** The oldest request on its way is answered. */
-const answers = (how: string, answer: (request: Request) => void, pauseMs = 0) =>
-  deed(
-    how,
-    (model) => inFlight(model).length > 0,
-    async (model, real) => {
-      const [one] = inFlight(model)
+    /** The oldest request on its way is answered. */
+    async answers(answer: (request: Request) => void, pauseMs = 0): Promise<void> {
+      const [one] = inFlight()
       if (!one) return
       one.isOver = true
-      const isPaused = real.clock.now() < model.closedUntil
       answer(one.request)
-      await settle()
       // Those in flight together neither lengthen a pause nor shorten it, but for one that says more.
-      const until = real.clock.now() + pauseMs
-      if (pauseMs > 0) model.closedUntil = isPaused ? Math.max(model.closedUntil, until) : until
+      if (pauseMs > 0) closedUntil = Math.max(closedUntil, clock.now() + pauseMs + SECOND)
     },
-  )
-
-const stops = () =>
-  deed(
-    'the last one in line is stopped',
-    (model) => waiting(model).length > 0,
-    async (model) => {
-      const one = waiting(model).at(-1)
+    async stops(): Promise<void> {
+      const one = waiting().at(-1)
       if (!one) return
       one.isOver = true
       one.stop.abort(new Error('stopped'))
       await settle()
       expect(one.request.outcome).toEqual(new Error('stopped'))
     },
-  )
-
-/** `resume`, in another process. */
-const forgets = () =>
-  deed(
-    'the pause is forgotten',
-    (model) => model.closedUntil > 0,
-    (model, { store }) => {
+    /** `resume`, in another process. */
+    forgets(): void {
       store.change('a', { closedUntil: 0 })
-      model.closedUntil = 0
+      closedUntil = 0
     },
-  )
-
-function begin(): { model: Model; real: Real } {
-  const clock = createSteppedClock()
-  const store = createTestBudgetStore()
-  const limiters = [0, 1].map(() => {
-    const slots = pLimit(SLOTS)
-    return createSetting({ clock, store, slots, rules: { requestsPerMinute: CEILING } }).limiter
-  })
-  return { model: { closedUntil: 0, asked: [] }, real: { clock, store, limiters } }
+    /** In steps that a promise could be broken in between. */
+    async passes(ms: number): Promise<void> {
+      for (let left = ms; left > 0; left -= SECOND) {
+        await clock.pass(Math.min(left, SECOND))
+        look()
+      }
+    },
+    async settles(): Promise<void> {
+      await settle()
+      look()
+    },
+  }
 }
 
+type Model = ReturnType<typeof createModel>
+type Deed = [name: string, run: (model: Model) => Promise<void> | void]
+
+const deeds = fc.oneof(
+  { weight: 2, arbitrary: fc.nat(1).map((who): Deed => [`${who} asks`, (model) => model.asks(who)]) },
+  fc.integer({ min: 1, max: 70 }).map((s): Deed => [`${s} s pass`, (model) => model.passes(s * SECOND)]),
+  fc.constantFrom<Deed>(
+    ['an answer', (model) => model.answers((request) => request.succeed())],
+    ['no answer', (model) => model.answers((request) => request.fail())],
+    ['the last in line is stopped', (model) => model.stops()],
+    ['the pause is forgotten', (model) => model.forgets()],
+  ),
+  fc.constantFrom(5, 30, 120, 3600).map((s): Deed => {
+    const refuse = (request: Request) => request.throttle({ retryAfterMs: s * SECOND })
+    return [`429, ${s} s`, (model) => model.answers(refuse, s * SECOND)]
+  }),
+)
+
 it('a budget of two processes is never exceeded, closed while a server wants it so, and used when it is open', async () => {
-  const deeds = fc.commands(
-    [
-      fc.nat(1).map(asks),
-      fc.nat(1).map(asks),
-      fc.integer({ min: 1, max: 70 }).map(passes),
-      fc.constant(answers('an answer', (request) => request.succeed())),
-      fc.constant(answers('no answer', (request) => request.fail())),
-      fc.constantFrom(5, 30, 120, 3600).map((seconds) => {
-        const retryAfterMs = seconds * SECOND
-        return answers(
-          `429, ${seconds} s`,
-          (request) => request.throttle({ retryAfterMs }),
-          retryAfterMs + 1000,
-        )
-      }),
-      fc.constant(stops()),
-      fc.constant(forgets()),
-    ],
-    { maxCommands: 30, size: 'max' },
-  )
   await fc.assert(
-    fc.asyncProperty(deeds, async (all) => {
-      const scene = begin()
-      const { model, real } = scene
-      await fc.asyncModelRun(() => scene, all)
+    fc.asyncProperty(fc.array(deeds, { maxLength: 30, size: 'max' }), async (all) => {
+      const model = createModel()
+      for (const [, run] of all) {
+        await run(model)
+        await model.settles()
+      }
       // Whatever happened: once all is answered and the pause is over, what waits leaves, so nothing was lost on the way.
-      for (let turns = 0; waiting(model).length + inFlight(model).length > 0; turns++) {
+      for (let turns = 0; model.waiting().length + model.inFlight().length > 0; turns++) {
         expect(turns, 'a request waits for ever').toBeLessThan(50)
-        for (const one of inFlight(model)) {
-          one.isOver = true
-          one.request.succeed()
-        }
-        await pass(
-          Math.min(MAX_WAIT, Math.max(61 * SECOND, model.closedUntil - real.clock.now())),
-          model,
-          real,
-        )
+        while (model.inFlight().length > 0) await model.answers((request) => request.succeed())
+        await model.passes(Math.min(MAX_WAIT, Math.max(61 * SECOND, model.untilOpen())))
       }
     }),
     { numRuns: 60 },
