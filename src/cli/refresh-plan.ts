@@ -41,7 +41,6 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   /** By budget, who knows its limit. */
   const sources = new Map<string, PageSource>()
   let readAt = Number.NEGATIVE_INFINITY
-  let reading: Promise<void> = Promise.resolve()
 
   function budgetKey({ id }: OrganizationConfig): string {
     return budgetKeys.get(id) ?? id
@@ -99,14 +98,10 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       }
     },
     /** Reads the states of all lists and the shares of their budgets again, unless that was done just now. */
-    update(): Promise<void> {
-      if (Math.abs(now() - readAt) < lists.size * READ_EVERY_MS_A_LIST) return reading
+    async update(): Promise<void> {
+      if (Math.abs(now() - readAt) < lists.size * READ_EVERY_MS_A_LIST) return
       readAt = now()
-      reading = read().catch((error: unknown) => {
-        readAt = Number.NEGATIVE_INFINITY
-        throw error
-      })
-      return reading
+      await read()
     },
     /** The list of a budget that is read next, if its share has room. `isTaken`: it cannot be read now. */
     next(budget: string, isTaken: (selected: SelectedJob) => boolean): SelectedJob | null {

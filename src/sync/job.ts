@@ -224,19 +224,17 @@ async function endWalk(own: OwnJob, begun: BegunWalk, read: Reading): Promise<vo
 }
 
 /** What the next refresh starts from. */
-function nextRefresh(
-  { job, times, refresher }: OwnJob,
-  { walk, reading, writer }: BegunWalk,
-  { coverage }: Reading,
-): RefreshState {
+function nextRefresh(own: OwnJob, { walk, reading, writer }: BegunWalk, { coverage }: Reading): RefreshState {
+  const { job, times, refresher } = own
+  const { lastPage, totals, grewAt } = reading
   const complete = {
     scope: scopeText(job),
     startedAt: walk.startedAt,
     endedAt: times.ofWalk(),
-    addedBehindAt: reading.grewAt,
-    lastPage: reading.lastPage,
-    totals: reading.totals,
     coverage,
+    lastPage,
+    totals,
+    grewAt,
     rowsAdded: { first: walk.rowsAddedBefore, last: writer.rowsAdded },
   }
   return afterFullWalk(refresher.state, complete, job.collection.newest)

@@ -22,7 +22,7 @@ const STATE: RefreshState = afterFullWalk(
     lastPage: 40,
     totals: { first: 1000, last: 1000 },
     coverage: 'steady',
-    addedBehindAt: null,
+    grewAt: null,
     rowsAdded: { first: 0, last: 1000 },
   },
   'first',

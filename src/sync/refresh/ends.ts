@@ -16,28 +16,22 @@ export interface WrittenAnswer<Id> {
   next: number | null
   lastPage: number | null
   items: readonly RefreshItem<Id>[]
-  /** Rows of the job that were first seen after `settledAt`, wherever they were found, this answer's included. */
-  found: number
+  /** Rows that the job has ever added, this answer's included; and items of the answer without a usable key that the mirror had not met before. */
+  rowsAdded: number
+  rejected: number
 }
 
 export interface RefreshItem<Id> {
   id: Id
   /** Its row as it is once the answer is written, epoch milliseconds; null where it has no usable key, and so no row. */
   seen: { firstAt: number; changedAt: number } | null
-  /** Whether it is an item without a usable key that the mirror had not met before: the total counts it, too. */
-  isNewReject?: boolean
 }
 
 /** The page to ask for next. An error that the API gives instead of an answer is thrown here. */
 export type Asking<Id, R> = Generator<number, R, WrittenAnswer<Id>>
 
-/** What all answers of a refresh have shown. `at` and `found`: of the last one. */
-export interface Shown extends Pick<WrittenAnswer<unknown>, 'at' | 'found'> {
-  lastPage: number
-  added: number
-  changed: number
-  rejected: number
-}
+/** What all answers of a refresh have shown. `at` and `rowsAdded`: of the last one. */
+export type Shown = Record<'lastPage' | 'at' | 'rowsAdded' | 'added' | 'changed' | 'rejected', number>
 
 /** How one end was read. */
 export interface EndReading {
@@ -54,20 +48,15 @@ export interface EndReading {
 
 /** So many rows in a row that are old news settle a reading. More than one, since items that come a little late are among them. */
 const OLD_NEWS = 25
-
 /** So many pages in a row without a new row are a bulk update, or a field that changes in every answer. */
 const MOST_WITHOUT_NEW = 40
-
 /** After more known rows than this, an added one says nothing of this end: a walk missed it, or it is new at the other end. */
 const MOST_BEFORE = 5
-
 /** A list that moves between every two answers would be followed for ever: so many answers, and so many more for each page. */
 const MOST_AT_FIRST = 8
 const MOST_A_PAGE = 3
-
 /** Answers in the search for the last page: a list that grows may always name a later one. */
 const MOST_SOUGHT = 5
-
 const PAST_THE_END: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUEST', 'UNEXPECTED_STATUS']
 
 /**
@@ -77,12 +66,7 @@ const PAST_THE_END: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUE
  * inside pushes one: the total rises, as if items had come at the end. Then pages are read towards the end, until one holds a row that surely
  * has no gap in front of it, and from there inwards again: an insertion in front may hide a further deletion, which the next answer shows.
  */
-export function* readEnd<Id>(
-  end: End,
-  settledAt: number,
-  shown: Shown,
-  useTotal: boolean,
-): Asking<Id, EndReading> {
+export function* readEnd<Id>(end: End, settledAt: number, shown: Shown): Asking<Id, EndReading> {
   const isFirst = end === 'first'
   const inwards = isFirst ? 1 : -1
   const reading: EndReading = { end, outcome: 'unsettled', added: 0, total: null, pages: 0 }
@@ -100,7 +84,7 @@ export function* readEnd<Id>(
     const { page, items, next } = answer
     if (items.length === 0 && (!isFirst || page === 1)) return reading
     const before = total
-    total = useTotal ? answer.total : null
+    total = answer.total
     if (total !== null) least = Math.min(total, least ?? total)
     if (pages.size === 0 || doubt) reading.total = total
     // From `last`, what is pushed behind old news no longer matters.
@@ -140,14 +124,12 @@ export function* readEnd<Id>(
 /** Asks for a page, and counts what its answer shows. */
 function* ask<Id>(page: number, shown: Shown): Asking<Id, WrittenAnswer<Id>> {
   const answer = yield page
-  const { at, found, items } = answer
+  const { at, rowsAdded, items } = answer
   const added = addedIn(answer)
-  shown.at = at
-  shown.found = found
-  shown.lastPage = answer.lastPage ?? shown.lastPage
+  Object.assign(shown, { at, rowsAdded, lastPage: answer.lastPage ?? shown.lastPage })
   shown.added += added
   shown.changed += items.filter(({ seen }) => seen?.changedAt === at).length - added
-  shown.rejected += items.filter(({ isNewReject }) => isNewReject).length
+  shown.rejected += answer.rejected
   return answer
 }
 

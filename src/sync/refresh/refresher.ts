@@ -6,16 +6,8 @@ import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
 import type { Notice, Observe, PageSource, RequestEvent, Urgency } from '../types.ts'
 import type { RefreshItem } from './ends.ts'
 import type { RefreshPolicy } from './share.ts'
-import { notAfter, type RefreshState, readEnds } from './state.ts'
-import {
-  afterOlder,
-  isWalkedWhole,
-  newestReading,
-  nextOfVisit,
-  nextReading,
-  pageOf,
-  type Reading,
-} from './worth.ts'
+import { addedElsewhere, notAfter, type RefreshState, readEnds } from './state.ts'
+import { afterOlder, isWalkedWhole, newestReading, nextReading, pageOf, type Reading } from './worth.ts'
 
 export interface RefresherOptions {
   store: Store
@@ -135,15 +127,11 @@ export class Refresher {
 
   async #readNewest(run: Run, from: RefreshState, { cost }: Reading, startedAt: number): Promise<void> {
     const { lease, policy, now } = this.#options
-    const ends = readEnds<string>(from, lease.job.collection, startedAt)
-    const ask = async (page: number) => {
-      const { rowsAdded, ...answer } = await this.#readPage(run, page, 'refresh')
-      return { ...answer, found: rowsAdded - from.rowsAdded }
-    }
+    const ends = readEnds<string>(from, lease.job.collection.newest, startedAt)
     try {
       let step = ends.next()
       while (!step.done)
-        step = await ask(step.value).then(
+        step = await this.#readPage(run, step.value, 'refresh').then(
           (answer) => ends.next(answer),
           (error: unknown) => ends.throw(error),
         )
@@ -159,29 +147,21 @@ export class Refresher {
     const { policy, now } = this.#options
     let reading: Reading | null = first
     for (let pages = 1; reading; pages++) {
-      const before = run.traffic.requests + reading.cost
+      const from = this.#known()
+      const charged = run.traffic.requests + reading.cost
+      let read: { added: number; changed: number } | null = null
       try {
-        await this.#readOlder(run, reading, urgency)
+        read = await this.#readPage(run, pageOf(from, reading), urgency)
       } finally {
-        await this.charge(run.traffic.requests - before)
+        // A page that cannot be read would else be asked for again and again.
+        const known = afterOlder(from, reading, read && read.added + read.changed, now())
+        this.#moveTo(addedElsewhere(known, read?.added ?? 0))
+        await this.charge(run.traffic.requests - charged)
       }
       if (!policy) return
       const own = { ...this.#known(), ...policy }
-      const next = (level: number) => nextOfVisit(own, level, policy.share.perMinute(), pages, now())
-      reading = await policy.share.take(next)
-    }
-  }
-
-  async #readOlder(run: Run, reading: Reading, urgency: Urgency): Promise<void> {
-    const from = this.#known()
-    let read: { added: number; changed: number } | null = null
-    try {
-      read = await this.#readPage(run, pageOf(from, reading), urgency)
-    } finally {
-      // A page that cannot be read would else be asked for again and again.
-      const found = read && read.added + read.changed
-      const older = from.older + (read?.added ?? 0)
-      this.#moveTo(afterOlder({ ...from, older }, reading, found, this.#options.now()))
+      const next = (level: number) => nextReading([own], level, policy.share.perMinute(), now(), pages)
+      reading = await policy.share.take((level) => next(level)?.reading ?? null)
     }
   }
 
@@ -196,25 +176,23 @@ export class Refresher {
     const listed = identifyItems(lease.job, page)
     const { changes, stored } = await compareWithStore(store, lease.job, page, listed)
     const at = times.ofRefresh()
-    const { rowsAdded, notices } = await store.commit(lease, { changes, run, at, answer: null })
+    const committed = await store.commit(lease, { changes, run, at, answer: null })
     await yieldToEventLoop()
+    const { newRejects: rejected, rowsAdded } = committed
     const written = new Set(changes.upserts.map(({ key }) => key.id))
     const items = listed.map((item, index): RefreshItem<string> => {
-      const { id } = item
       const known = stored[index]
-      const isReject = 'reject' in item
-      if (known?.state === 'absent')
-        return { id, seen: isReject ? null : { firstAt: at, changedAt: at }, isNewReject: isReject }
-      const before = known?.times ?? null
-      return { id, seen: before && written.has(id) ? { ...before, changedAt: at } : before }
+      if (known?.state === 'absent' && 'key' in item)
+        return { id: item.id, seen: { firstAt: at, changedAt: at } }
+      const before = known && 'times' in known ? known.times : null
+      return { id: item.id, seen: before && written.has(item.id) ? { ...before, changedAt: at } : before }
     })
-    const result = pageResult(changes, notices)
+    const { added, changed, notices } = pageResult(changes, committed.notices)
     // The same reject comes with every refresh; only the first one reports it.
-    const isRejectNew = items.some((item) => item.isNewReject)
-    observe({ kind: 'notices', page: number, notices: isRejectNew ? result.notices : notices })
-    const { total, next, lastPage } = page
-    const { added, changed } = result
-    return { page: number, at, items, total, next, lastPage, added, changed, rowsAdded }
+    observe({ kind: 'notices', page: number, notices: rejected > 0 ? notices : committed.notices })
+    const total = lease.job.collection.total === 'check' ? page.total : null
+    const { next, lastPage } = page
+    return { page: number, at, items, total, next, lastPage, rowsAdded, rejected, added, changed }
   }
 
   #known(): RefreshState {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { WalkReading } from '../coverage/read-list.ts'
 import { filtersText } from '../resume.ts'
 import type { Coverage, Job } from '../types.ts'
 import { type Asking, type End, type EndReading, readEnd, type Shown } from './ends.ts'
@@ -9,6 +10,12 @@ import { afterNewest, isWalkedWhole, newFreshness, withBands } from './worth.ts'
 /** Where new items were found lately: how many, the older ones counting less and less. `elsewhere`: neither end showed them. */
 const PLACES = z.object({ first: z.number(), last: z.number(), elsewhere: z.number() })
 export type Places = z.infer<typeof PLACES>
+
+/**
+ * Pages that are read equally often. `rate`: rows that come and change on a page, a minute. `at`: about when the page was read that is next.
+ * `read`: pages of this round, from old to new: rows drift to older pages, and a reader that moved the same way would miss them.
+ */
+const BAND = z.object({ rate: z.number(), at: z.number(), read: z.number() })
 
 /** Saved as JSON with each refresh. Times are epoch milliseconds. What is not so was saved by another version, and is as if nothing was. */
 const STATE = z.object({
@@ -29,37 +36,33 @@ const STATE = z.object({
   /** `rowsAdded` of the lease, at `settledAt`. Rows beyond this number were found later. */
   rowsAdded: z.number(),
   places: PLACES,
-  /** Rows that older pages added since the last refresh. */
-  older: z.number(),
   /** For `status`: milliseconds between the last two readings of the newest end, and requests a minute of the share; null before. */
   interval: z.number().nullable(),
   share: z.number().nullable(),
-  /** See `Freshness`. */
   lastPage: z.number(),
+  /** Pages that the last reading of the newest end showed. */
   shown: z.number(),
+  /** Rows that come and change at the newest end, a minute; a new one counts more. */
   news: z.number(),
+  /** When the reading of the newest end began last. */
   newestAt: z.number(),
+  /** The newest end, from which pages are counted; null while it is not known: then all pages are one band, counted from the first. */
   newest: z.enum(['first', 'last']).nullable(),
-  bands: z.array(z.object({ rate: z.number(), at: z.number(), read: z.number() })).readonly(),
+  /** Older pages by depth: 2-3, 4-7, 8-15, ... */
+  bands: z.array(BAND).readonly(),
 })
 export type RefreshState = z.infer<typeof STATE>
 
-/** What does not change during a refresh. */
-export type RefreshRules = Pick<Job['collection'], 'total' | 'newest'>
+/** The end where new items appear, as it is configured; `auto`: it is learned. */
+type Configured = Job['collection']['newest']
 
 /** A full walk that is complete. */
-export interface CompleteWalk {
+export interface CompleteWalk extends Pick<WalkReading, 'lastPage' | 'totals' | 'grewAt'> {
   scope: string
   startedAt: number
   /** The time of its last page. */
   endedAt: number
   coverage: Coverage | null
-  /** Of its last answer. */
-  lastPage: number
-  /** Of its first answer and of its last one. */
-  totals: { first: number | null; last: number | null }
-  /** When it began to look again at a list that grew in front: what it wrote from then on may have unread rows behind it. Null: never. */
-  addedBehindAt: number | null
   /** `rowsAdded` of the lease, at the start of the walk and now. For a short list, which is walked instead of refreshed, that shows how often rows come. */
   rowsAdded: { first: number; last: number }
 }
@@ -69,21 +72,15 @@ export interface CompleteWalk {
  * that is really found at an end outweighs it.
  */
 const DOUBT = 0.5
-
 /** How many new items are remembered: if new ones come to the other end, that is learned after about half as many. */
 const MOST_REMEMBERED = 20
-
 /** With fewer items, chance decides where they were found. */
 const LEAST = 3
-
 /** The part of new items that makes an end worth reading, and the part that makes it the newest end. */
 const WORTH_READING = 0.2
 const NEWEST = 0.8
-
-/** How often an end that is not worth reading is read, too: the total may hide that new items come there now. Milliseconds, and refreshes between two readings. */
+/** How often an end that is not worth reading is read, too: the total may hide that new items come there now. Milliseconds. */
 const OTHER_END_EVERY = 3_600_000
-const OTHER_END_REFRESHES = 12
-
 /** After so many refreshes in a row that settled nothing, the rest is left to a walk: each of them has more to read. */
 const MOST_UNSETTLED = 3
 
@@ -92,14 +89,14 @@ const BOTH: readonly End[] = ['first', 'last']
 const sum = ({ first, last, elsewhere }: Places) => first + last + elsewhere
 
 /** The end where new items appear; null while neither is known to be it. */
-export function newestEnd(places: Places, newest: RefreshRules['newest']): End | null {
+export function newestEnd(places: Places, newest: Configured): End | null {
   if (newest !== 'auto') return newest
   const count = sum(places)
   return count < LEAST ? null : (BOTH.find((end) => places[end] >= NEWEST * count) ?? null)
 }
 
 /** The ends that each refresh reads, the one with more new items first; both while too few items are known. */
-export function endsWorthReading(places: Places, newest: RefreshRules['newest']): readonly End[] {
+export function endsWorthReading(places: Places, newest: Configured): readonly End[] {
   if (newest !== 'auto') return [newest]
   const count = sum(places)
   const ends = places.last > places.first ? BOTH.toReversed() : BOTH
@@ -113,32 +110,34 @@ export function endsWorthReading(places: Places, newest: RefreshRules['newest'])
  */
 export function* readEnds<Id>(
   state: RefreshState,
-  { newest, total }: RefreshRules,
+  newest: Configured,
   startedAt: number,
 ): Asking<Id, { state: RefreshState; done: readonly EndReading[] }> {
-  const { places, bothEndsAt, settledAt, lastPage } = state
-  const shown: Shown = { lastPage, at: settledAt, found: 0, added: 0, changed: 0, rejected: 0 }
+  const { places, bothEndsAt, settledAt, lastPage, rowsAdded } = state
+  const shown: Shown = { lastPage, at: settledAt, rowsAdded, added: 0, changed: 0, rejected: 0 }
   const ends = [...endsWorthReading(places, newest)]
   const others = newest === 'auto' ? BOTH.filter((end) => !ends.includes(end)) : []
-  const every = Math.max(OTHER_END_EVERY, OTHER_END_REFRESHES * (state.interval ?? 0))
-  if (bothEndsAt === null || Math.abs(startedAt - bothEndsAt) >= every) ends.push(...others.splice(0))
+  const isDue = bothEndsAt === null || Math.abs(startedAt - bothEndsAt) >= OTHER_END_EVERY
+  if (isDue) ends.push(...others.splice(0))
   const done: EndReading[] = []
   for (const end of ends) {
-    done.push(yield* readEnd<Id>(end, settledAt, shown, total === 'check'))
-    if (done.length === 1 && ends.length === 1 && riseOf(state, shown, done).hidden > 0) ends.push(...others)
+    done.push(yield* readEnd<Id>(end, settledAt, shown))
+    if (ends.length === 1 && newsOf(state, shown, done).hidden > 0) ends.push(...others)
   }
   return { state: afterReading(state, newest, startedAt, shown, done), done }
 }
 
-/** How the total rose, and by how much more than what was found: an item without a usable key is no row, but the total counts it. */
-function riseOf({ total }: RefreshState, { found, rejected }: Shown, [first]: readonly EndReading[]) {
-  const rise = first?.total == null || total === null ? 0 : first.total - total
-  return { rise, hidden: Math.max(0, rise - found - rejected) }
+/** Rows that were found, how the total rose, and by how much more: an item without a usable key is no row, but the total counts it. */
+function newsOf(before: RefreshState, { rowsAdded, rejected }: Shown, [first]: readonly EndReading[]) {
+  const found = rowsAdded - before.rowsAdded
+  const total = first?.total ?? null
+  const rise = total === null || before.total === null ? 0 : total - before.total
+  return { found, rise, hidden: Math.max(0, rise - found - rejected) }
 }
 
 function afterReading(
   before: RefreshState,
-  newest: RefreshRules['newest'],
+  newest: Configured,
   startedAt: number,
   shown: Shown,
   done: readonly EndReading[],
@@ -164,8 +163,7 @@ function afterReading(
   const read = withBands(known, end, startedAt)
   if (unsettled > 0) return read
   const total = done[0]?.total ?? null
-  const rowsAdded = before.rowsAdded + shown.found
-  const settled = { ...read, settledAt: shown.at, places, older: 0, total, rowsAdded }
+  const settled = { ...read, settledAt: shown.at, places, total, rowsAdded: shown.rowsAdded }
   // No later refresh reads what was left unread: only a walk does.
   if (outcomes.some((outcome) => outcome !== 'settled')) return { ...settled, holeSince: startedAt }
   const isCounted = done.every((one) => one.total !== null)
@@ -176,18 +174,21 @@ function afterReading(
 }
 
 function placesAfter(before: RefreshState, shown: Shown, done: readonly EndReading[]): Places {
-  const { places, older } = before
-  const { rise, hidden } = riseOf(before, shown, done)
+  const { found, rise, hidden } = newsOf(before, shown, done)
   const at = (end: End) => done.find((one) => one.end === end)?.added ?? 0
   // Deletions may hide new items elsewhere.
-  const isDoubtful = at('first') + at('last') + shown.found === 0 && rise < 0
-  const grown = {
-    first: places.first + at('first'),
-    last: places.last + at('last'),
-    elsewhere: Math.max(places.elsewhere, isDoubtful ? DOUBT : 0) + Math.max(older, hidden),
-  }
-  const scale = Math.min(1, MOST_REMEMBERED / Math.max(1, sum(grown)))
-  return { first: grown.first * scale, last: grown.last * scale, elsewhere: grown.elsewhere * scale }
+  const isDoubtful = at('first') + at('last') + found === 0 && rise < 0
+  const first = before.places.first + at('first')
+  const last = before.places.last + at('last')
+  const elsewhere = Math.max(before.places.elsewhere, isDoubtful ? DOUBT : 0) + hidden
+  const scale = Math.min(1, MOST_REMEMBERED / Math.max(1, first + last + elsewhere))
+  return { first: first * scale, last: last * scale, elsewhere: elsewhere * scale }
+}
+
+/** The state after rows were added on an older page. */
+export function addedElsewhere<S extends RefreshState>(state: S, count: number): S {
+  const { places } = state
+  return count === 0 ? state : { ...state, places: { ...places, elsewhere: places.elsewhere + count } }
 }
 
 /**
@@ -197,7 +198,7 @@ function placesAfter(before: RefreshState, shown: Shown, done: readonly EndReadi
 export function afterFullWalk(
   before: RefreshState | null,
   walk: CompleteWalk,
-  newest: RefreshRules['newest'] = 'auto',
+  newest: Configured = 'auto',
 ): RefreshState {
   const { startedAt, lastPage, totals, rowsAdded } = walk
   const state = { ...(before ?? firstState(walk)), lastPage }
@@ -215,11 +216,12 @@ export function afterFullWalk(
 }
 
 function firstState(walk: CompleteWalk): RefreshState {
-  const { scope, startedAt, endedAt, lastPage, totals, coverage, addedBehindAt, rowsAdded } = walk
+  const { scope, startedAt, endedAt, lastPage, totals, coverage, grewAt, rowsAdded } = walk
   return {
     ...newFreshness(totals.last ?? rowsAdded.last, lastPage, startedAt),
     scope,
-    settledAt: addedBehindAt === null ? endedAt : addedBehindAt - 1,
+    // What the walk wrote from `grewAt` on may have unread rows behind it.
+    settledAt: grewAt === null ? endedAt : grewAt - 1,
     freshAsOf: startedAt,
     // Nothing shows what slid past this walk, and no refresh reads behind its end: the next walk settles it.
     holeSince: totals.last === null || coverage === 'drifted' ? endedAt : null,
@@ -228,7 +230,6 @@ function firstState(walk: CompleteWalk): RefreshState {
     total: totals.last,
     rowsAdded: rowsAdded.last,
     places: { first: 0, last: 0, elsewhere: coverage === 'steady' ? 0 : DOUBT },
-    older: 0,
     interval: null,
     share: null,
   }

@@ -1,32 +1,13 @@
 import { isAhead } from '../../clock.ts'
 import type { End } from './ends.ts'
+import type { RefreshState } from './state.ts'
 
 // Rows that change at a rate r and wait for T minutes have been wrong for r T T / 2 row-minutes, and one request ends that. So what
 // has probably been wrong for the most row-minutes is read next, over all lists of a budget, whenever the share has room.
 // What the constants achieve is in the table of `npm run simulate -- --freshness`: change one only after that.
 
-/** A list, and how often its rows come and change. Times are epoch milliseconds. */
-export interface Freshness {
-  lastPage: number
-  /** Pages that the last reading of the newest end showed. */
-  shown: number
-  /** Rows that come and change at the newest end, a minute; a new one counts MISSING times. */
-  news: number
-  /** When the reading of the newest end began last. */
-  newestAt: number
-  /** The newest end, from which pages are counted; null while it is not known: then all pages are one band, counted from the first. */
-  newest: End | null
-  /** Older pages by depth: 2-3, 4-7, 8-15, ... */
-  bands: readonly Band[]
-}
-
-/** Pages that are read equally often. `rate`: rows that come and change on a page, a minute. `at`: about when the page was read that is next. */
-interface Band {
-  rate: number
-  at: number
-  /** Pages that were read in this round, from old to new: rows drift to older pages, and a reader that moved the same way would miss them. */
-  read: number
-}
+/** A list, and how often its rows come and change. */
+export type Freshness = Pick<RefreshState, 'lastPage' | 'shown' | 'news' | 'newestAt' | 'newest' | 'bands'>
 
 /** A list as it is compared with the others of its budget. */
 export interface SharingList extends Freshness {
@@ -51,33 +32,24 @@ const MINUTE_MS = 60_000
 
 /** A missing row counts as so many outdated ones. */
 const MISSING = 16
-
 /** Each found row replaces a twentieth of what was known: of the news of an end, an eighth of one in so many new rows. */
 const MEMORY = 20
 const NEWS_MEMORY = (MEMORY * MISSING) / 2
-
 /** What is known of an end with little news weighs no more than this: a list that becomes busy must not take turns with quiet ones for hours. */
 const QUIET_MINUTES = 60
-
 /** Before anything is known, all rows of a list are assumed to be replaced within this many minutes. */
 const USUAL_LIFE = 144_000
-
 /** Even a quiet end counts as so many rows a minute, so that its new rows show within the hour where there is room. */
 const LEAST_NEWS = 1
-
 /** Requests that a reading of an end takes even without new rows. */
 const END_COST = 2
-
 /** A list of at most this many pages is walked instead of refreshed: that takes as many requests, and proves more. */
 const SHORT_PAGES = 4
-
 /** The limit that is assumed where none is known. Requests a minute. */
 const USUAL_LIMIT = 60
-
 /** Older pages of one list are read together, so many or as many as the share carries in a minute; a newest end may begin ahead of the share by 1.5 times that. */
 const LEAST_CHUNK = 6
 const NEWEST_CHUNKS = 1.5
-
 /** Newest ends that take at most this part of the share go before older pages; that of a list which is walked goes before all. */
 const ENDS_PART = 0.5
 const FIRST = 1e15
@@ -90,10 +62,6 @@ export function isWalkedWhole({ lastPage }: { lastPage: number }): boolean {
 /** Requests a minute that refreshes may send. @param percent The part of the limit that is theirs. */
 export function shareOf(limit: number | null, percent: number): number {
   return ((limit ?? USUAL_LIMIT) * percent) / 100
-}
-
-function chunkOf(perMinute: number): number {
-  return Math.max(LEAST_CHUNK, perMinute)
 }
 
 /** Requests that refreshes have sent and their share has not carried yet. @param share What they were at a time. */
@@ -178,36 +146,26 @@ export function newestReading({ lastPage }: { lastPage: number }): Reading {
 /**
  * What is read next of the lists of a budget: what is worth most. Null: nothing is due, or it has to wait until the share has room.
  * Newest ends that the share carries `every` so often go first; else they compete with older pages.
+ * @param visited Older pages of a list that were read together, if these are to go on: a newest end that is worth more ends that.
  */
 export function nextReading<L extends SharingList>(
   lists: readonly L[],
   level: number,
   perMinute: number,
   now: number,
+  visited = 0,
 ): { list: L; reading: Reading } | null {
+  const chunk = Math.max(LEAST_CHUNK, perMinute)
   const ends = lists.map((list) => (newestReading(list).cost * MINUTE_MS) / Math.max(1, list.every))
-  const goesFirst = ends.reduce((sum, one) => sum + one, 0) <= ENDS_PART * perMinute
+  const goesFirst = visited > 0 || ends.reduce((sum, one) => sum + one, 0) <= ENDS_PART * perMinute
   let best: { list: L; reading: Reading } | null = null
   for (const list of lists) {
     const reading = list.isTaken ? null : bestOf(list, goesFirst, now)
     if (reading && reading.worth > (best?.reading.worth ?? 0)) best = { list, reading }
   }
-  const room = best?.reading.band === null ? NEWEST_CHUNKS * chunkOf(perMinute) : 0
+  if (visited > 0) return best?.reading.band === null || visited >= chunk || level > chunk ? null : best
+  const room = best?.reading.band === null ? NEWEST_CHUNKS * chunk : 0
   return level <= room ? best : null
-}
-
-/** The next older page of a visit that has read so many pages of the list. Null: it is over. */
-export function nextOfVisit(
-  list: SharingList,
-  level: number,
-  perMinute: number,
-  pages: number,
-  now: number,
-): Reading | null {
-  const chunk = chunkOf(perMinute)
-  if (pages >= chunk || level > chunk) return null
-  const reading = bestOf(list, true, now)
-  return reading.band === null ? null : reading
 }
 
 /** The reading of a list that is worth most. @param goesFirst Whether a newest end that is due goes before older pages. */

@@ -1,6 +1,6 @@
 import {
+  addedElsewhere,
   afterFullWalk,
-  type CompleteWalk,
   type RefreshState,
   readEnds,
 } from '../../../src/sync/refresh/state.ts'
@@ -8,7 +8,6 @@ import {
   afterOlder,
   isWalkedWhole,
   levelAt,
-  nextOfVisit,
   nextReading,
   pageOf,
   type Reading,
@@ -19,7 +18,7 @@ import { World, type WorldSetting } from './world.ts'
 
 /** Lists of one token, refreshed by the program's own decisions beside a walk a day. */
 export interface Line {
-  lists: readonly Omit<WorldSetting, 'minutes'>[]
+  lists: readonly WorldSetting[]
   /** Requests a minute. */
   limit: number
   /** The part of the refreshes whose process is killed behind one of their pages, if they have several. */
@@ -28,55 +27,68 @@ export interface Line {
   days?: number
 }
 
-export type Freshness = ReturnType<typeof measureFreshness>
-
 const BEFORE = 2
 const SHARE = 10
-const EVERY = 5
 const HOUR = 60
 const DAY = 24 * HOUR
 const MINUTE_MS = 60_000
+const PACE = { every: 5 * MINUTE_MS, walkEvery: DAY * MINUTE_MS }
 /** As often as the program looks for what is due. Minutes. */
 const LOOK = 5 / 60
 
 interface PlayedList {
   world: World
   state: RefreshState
-  arrivals: number
-  walk: { startedAt: number; page: number; firstTotal: number; added: number } | null
+  walk: { startedAt: number; page: number; total: number; rowsAdded: number } | null
   nextWalk: number
-  /** Rows that were added, and when: what a refresh counts as found. */
-  found: { at: number; count: number }[]
+  rowsAdded: number
+}
+
+/** A list as the program compares it with others. */
+function asKnown(played: PlayedList) {
+  return { ...played.state, ...PACE, played, isWalked: played.walk !== null }
 }
 
 /** Times are minutes, those of the program milliseconds. */
 export function measureFreshness(line: Line, seed: number) {
-  const { lists: settings, limit, killed = 0, days = 3 } = line
+  const { limit, killed = 0, days = 3 } = line
   const random = createRandom(seed)
-  const minutes = (BEFORE + days) * DAY
   const perMinute = shareOf(limit, SHARE)
-  const counts = { requests: 0, refreshes: 0, untrue: 0 }
+  let [time, at, turn, requests, refreshes, untrue] = [0, 0, 0, 0, 0, 0]
   /** When requests of refreshes were sent. */
   let sent: number[] = []
   let share = { at: 0, level: 0 }
-  let [time, at, turn] = [0, 0, 0]
   let isRefreshing = false
   const nowMs = () => Math.round(time * MINUTE_MS)
   const level = () => levelAt(share, perMinute, nowMs())
-  const lists = settings.map((setting) => begin(setting, random.fork()))
+  const lists = line.lists.map((setting) => begin(setting, random.fork()))
 
-  function begin(setting: Line['lists'][number], own: Random): PlayedList {
-    const world = new World({ ...setting, minutes }, own)
-    // The first walk is over, and missed nothing; but it has seen that the list moves.
-    const { total, lastPage } = world
-    const state = afterFullWalk(null, complete(0, 1, lastPage, { first: total, last: total }))
-    const nextWalk = DAY * (settings.length > 1 ? own.next() : 1)
-    return { world, state, arrivals: setting.arrivals, walk: null, nextWalk, found: [] }
+  function begin(setting: WorldSetting, own: Random): PlayedList {
+    const world = new World(setting, (BEFORE + days) * DAY, own)
+    const nextWalk = DAY * (line.lists.length > 1 ? own.next() : 1)
+    // The first walk is over, and missed nothing.
+    const state = afterWalk(null, world, { startedAt: 0, total: world.total, rowsAdded: 0 }, 0)
+    return { world, state, walk: null, nextWalk, rowsAdded: 0 }
+  }
+
+  /** Each walk has seen that the list moves. */
+  function afterWalk(
+    before: RefreshState | null,
+    { total: last, lastPage }: World,
+    { startedAt, total: first, rowsAdded }: Omit<NonNullable<PlayedList['walk']>, 'page'>,
+    added: number,
+  ): RefreshState {
+    const walk = { scope: '', startedAt, endedAt: at, coverage: 'repaired', lastPage, grewAt: null } as const
+    return afterFullWalk(before, {
+      ...walk,
+      totals: { first, last },
+      rowsAdded: { first: rowsAdded, last: added },
+    })
   }
 
   /** One request takes as long as the limit says. */
   function read(list: PlayedList, page: number) {
-    counts.requests++
+    requests++
     if (isRefreshing) {
       sent.push(time)
       share = { at: nowMs(), level: level() + 1 }
@@ -84,9 +96,10 @@ export function measureFreshness(line: Line, seed: number) {
     list.world.passTo(time)
     at = Math.max(at + 1, nowMs())
     const answer = list.world.read(page, time, at)
-    if (answer.added > 0) list.found.push({ at, count: answer.added })
+    list.rowsAdded += answer.added
     time += 1 / limit
-    return { ...answer, page, at, next: page < answer.lastPage ? page + 1 : null }
+    const next = page < answer.lastPage ? page + 1 : null
+    return { ...answer, page, at, next, rowsAdded: list.rowsAdded, rejected: 0 }
   }
 
   function readNewest(list: PlayedList): void {
@@ -97,8 +110,7 @@ export function measureFreshness(line: Line, seed: number) {
     }
     const [startedAt, startedTime] = [nowMs(), time]
     const isVictim = random.chance(killed)
-    const isFound = (one: { at: number }) => one.at > list.state.settledAt
-    const reading = readEnds<number>(list.state, { total: 'check', newest: 'auto' }, startedAt)
+    const reading = readEnds<number>(list.state, 'auto', startedAt)
     let step = reading.next()
     while (!step.done) {
       const answer = read(list, step.value)
@@ -106,24 +118,11 @@ export function measureFreshness(line: Line, seed: number) {
         list.state = { ...list.state, newestAt: startedAt }
         return
       }
-      const found = list.found.filter(isFound).reduce((sum, one) => sum + one.count, 0)
-      step = reading.next({ ...answer, found })
+      step = reading.next(answer)
     }
     list.state = step.value.state
-    list.found = list.found.filter(isFound)
-    counts.refreshes++
-    if (list.state.freshAsOf === startedAt && list.world.missingOf(startedTime) > 0) counts.untrue++
-  }
-
-  function readOlder(list: PlayedList, reading: Reading): void {
-    const { added, changed } = read(list, pageOf(list.state, reading))
-    const older = list.state.older + added
-    list.state = afterOlder({ ...list.state, older }, reading, added + changed, nowMs())
-  }
-
-  const asKnown = (played: PlayedList) => {
-    const pace = { every: EVERY * MINUTE_MS, walkEvery: DAY * MINUTE_MS }
-    return { ...played.state, ...pace, played, isWalked: played.walk !== null }
+    refreshes++
+    if (list.state.freshAsOf === startedAt && list.world.missingOf(startedTime) > 0) untrue++
   }
 
   /** Reads what is due. False: nothing is. */
@@ -131,29 +130,28 @@ export function measureFreshness(line: Line, seed: number) {
     const next = nextReading(lists.map(asKnown), level(), perMinute, nowMs())
     if (!next) return false
     const { played } = next.list
-    isRefreshing = true
     let reading: Reading | null = next.reading
+    isRefreshing = true
     if (reading.band === null) readNewest(played)
     else
       for (let pages = 1; reading; pages++) {
-        readOlder(played, reading)
-        reading = nextOfVisit(asKnown(played), level(), perMinute, pages, nowMs())
+        const { added, changed } = read(played, pageOf(played.state, reading))
+        const known = afterOlder(played.state, reading, added + changed, nowMs())
+        played.state = addedElsewhere(known, added)
+        reading = nextReading([asKnown(played)], level(), perMinute, nowMs(), pages)?.reading ?? null
       }
     isRefreshing = false
     return true
   }
 
   function walkOn(list: PlayedList): void {
-    list.walk ??= { startedAt: nowMs(), page: 1, firstTotal: list.world.total, added: 0 }
+    const { world, rowsAdded } = list
+    list.walk ??= { startedAt: nowMs(), page: 1, total: world.total, rowsAdded }
     const { walk } = list
-    const { total, lastPage, added } = read(list, walk.page)
-    if (walk.page === 1) walk.firstTotal = total
-    walk.added += added
+    const { lastPage } = read(list, walk.page)
     if (walk.page++ < lastPage) return
-    const { startedAt, firstTotal } = walk
-    const walked = complete(startedAt, at, lastPage, { first: firstTotal, last: total }, walk.added)
-    list.state = afterFullWalk(list.state, walked)
-    list.nextWalk = Math.max(time, startedAt / MINUTE_MS + DAY)
+    list.state = afterWalk(list.state, world, walk, list.rowsAdded)
+    list.nextWalk = Math.max(time, walk.startedAt / MINUTE_MS + DAY)
     list.walk = null
   }
 
@@ -176,44 +174,21 @@ export function measureFreshness(line: Line, seed: number) {
   playTo(BEFORE * DAY)
   const from = time
   for (const { world } of lists) world.measureFrom(time)
-  counts.requests = 0
+  requests = 0
   sent = []
-  playTo(minutes)
+  playTo((BEFORE + days) * DAY)
   return {
     /** Refreshes that were finished, and those of them whose claim was not true. */
-    refreshes: counts.refreshes,
-    untrue: counts.untrue,
-    /** From when an item came until it was read, and from each change; minutes. */
-    newAges: lists.flatMap(({ world }) => world.newAges),
-    changedAges: lists.flatMap(({ world }) => world.changedAges),
+    refreshes,
+    untrue,
+    /** From when an item came until it was read, by list; minutes. */
+    newAges: lists.map(({ world }) => world.newAges),
     /** Listed rows that are missing or outdated, at a random moment. */
     wrongRows: lists.reduce((sum, { world }) => sum + world.wrongRows(time, time - from), 0),
-    requestsPerDay: counts.requests / days,
+    requestsPerDay: requests / days,
     /** Those of refreshes; and in the hour that has most of them, in parts of the share. */
     refreshesPerDay: sent.length / days,
     fullestHour: mostInAnHour(sent) / (HOUR * perMinute),
-    lists: lists.map(({ arrivals, world: { newAges } }) => ({ arrivals, newAges })),
-  }
-}
-
-/** `found` counts what is new by its time: `rowsAdded` tells only how often rows come to a short list. */
-function complete(
-  startedAt: number,
-  endedAt: number,
-  lastPage: number,
-  totals: CompleteWalk['totals'],
-  added = 0,
-): CompleteWalk {
-  const rowsAdded = { first: 0, last: added }
-  return {
-    scope: '',
-    startedAt,
-    endedAt,
-    coverage: 'repaired',
-    lastPage,
-    totals,
-    addedBehindAt: null,
-    rowsAdded,
   }
 }
 

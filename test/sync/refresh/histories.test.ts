@@ -187,7 +187,7 @@ it('a refresh of a list that moves between all answers asks a few times for each
         const list = new Listing(end, count)
         let page = 1
         const { asked } = list.refresh(list.walk(), {
-          rules: { newest },
+          newest,
           before(request) {
             const one = during[request % during.length]
             if (!one) return

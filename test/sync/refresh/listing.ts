@@ -1,10 +1,5 @@
 import type { End, WrittenAnswer } from '../../../src/sync/refresh/ends.ts'
-import {
-  afterFullWalk,
-  type RefreshRules,
-  type RefreshState,
-  readEnds,
-} from '../../../src/sync/refresh/state.ts'
+import { afterFullWalk, type RefreshState, readEnds } from '../../../src/sync/refresh/state.ts'
 
 interface ListedRow {
   id: number
@@ -26,7 +21,8 @@ export interface Refreshed {
 }
 
 export interface Refreshing {
-  rules?: Partial<RefreshRules>
+  /** The configured newest end; the right one, if nothing is said. */
+  newest?: End | 'auto'
   /** Before the request of this number, from 1 on; `'killed'` kills the refresh. */
   before?: (request: number) => unknown
   /** Leaves something out of what the answers say. */
@@ -84,6 +80,7 @@ export class Listing {
   /** A complete full walk that nothing moves under. */
   walk(state: RefreshState | null = null): RefreshState {
     const startedAt = this.clock++
+    const first = this.known.size
     for (let page = 1; page <= this.lastPage; page++) this.read(page)
     const { lastPage, clock: endedAt } = this
     const totals = { first: this.rows.length, last: this.rows.length }
@@ -94,8 +91,8 @@ export class Listing {
       lastPage,
       totals,
       coverage: 'steady',
-      addedBehindAt: null,
-      rowsAdded: { first: 0, last: 0 },
+      grewAt: null,
+      rowsAdded: { first, last: this.known.size },
     })
   }
 
@@ -121,12 +118,11 @@ export class Listing {
 
   refresh(
     state: RefreshState,
-    { rules = {}, before, spoil = (answer) => answer }: Refreshing = {},
+    { newest = this.end, before, spoil = (answer) => answer }: Refreshing = {},
   ): Refreshed {
-    const all: RefreshRules = { total: 'check', newest: this.end, ...rules }
     this.clock += 1000
     const asked: number[] = []
-    const reading = readEnds<number>(state, all, this.clock)
+    const reading = readEnds<number>(state, newest, this.clock)
     let step = reading.next()
     while (!step.done) {
       const page = step.value
@@ -136,15 +132,10 @@ export class Listing {
       const items = this.read(page)
       const { lastPage, clock: at } = this
       const next = page < lastPage ? page + 1 : null
-      const total = this.rows.length
-      const found = this.foundSince(state.settledAt)
-      step = reading.next(spoil({ page, at, total, next, lastPage, items, found }))
+      const numbers = { total: this.rows.length, rowsAdded: this.known.size, rejected: 0 }
+      step = reading.next(spoil({ page, at, next, lastPage, items, ...numbers }))
     }
     const { state: after, done } = step.value
     return { state: after, asked, outcomes: done.map(({ outcome }) => outcome) }
-  }
-
-  private foundSince(time: number): number {
-    return [...this.known.values()].filter(({ firstAt }) => firstAt > time).length
   }
 }

@@ -11,7 +11,7 @@ import {
 import { withBands } from '../../../src/sync/refresh/worth.ts'
 import { Listing, type Refreshing } from './listing.ts'
 
-const AUTO = { rules: { newest: 'auto' } } as const
+const AUTO = { newest: 'auto' } as const
 const placesOf = (first: number, last: number, elsewhere: number): Places => ({ first, last, elsewhere })
 
 function synced(end: 'first' | 'last', count = 500) {
@@ -161,7 +161,7 @@ const WALK: CompleteWalk = {
   coverage: 'steady',
   lastPage: 40,
   totals: { first: 990, last: 1000 },
-  addedBehindAt: null,
+  grewAt: null,
   rowsAdded: { first: 10, last: 1010 },
 }
 const FIRST = afterFullWalk(null, WALK)
@@ -172,7 +172,7 @@ describe('a complete full walk', () => {
     expect(FIRST).toMatchObject({ settledAt: 200, freshAsOf: 100, lastPage: 40, total: 1000 })
     expect(FIRST.places.elsewhere).toBe(0)
     expect(afterFullWalk(null, { ...WALK, coverage: 'repaired' }).places.elsewhere).toBeGreaterThan(0)
-    expect(afterFullWalk(null, { ...WALK, addedBehindAt: 150 }).settledAt).toBe(149)
+    expect(afterFullWalk(null, { ...WALK, grewAt: 150 }).settledAt).toBe(149)
   })
 
   it('claims nothing until a later one, if the first one moved so much that nobody knows what it has missed', () => {

@@ -7,7 +7,6 @@ import {
   learn,
   levelAt,
   newFreshness,
-  nextOfVisit,
   nextReading,
   pageOf,
   type SharingList,
@@ -158,7 +157,7 @@ describe('what is read next', () => {
     [1, 1, 5, false],
   ])('goes on after %d older pages at level %d, %d minutes after the newest end: %s', (...how) => {
     const [pages, level, minutes, goesOn] = how
-    expect(nextOfVisit(listOf(minutes), level, SHARE, pages, NOW) !== null).toBe(goesOn)
+    expect(nextReading([listOf(minutes)], level, SHARE, NOW, pages) !== null).toBe(goesOn)
   })
 })
 
