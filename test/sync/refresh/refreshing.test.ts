@@ -96,22 +96,6 @@ describe('a refresh', () => {
     expect(asked).toMatchObject({ run: null, walk: null, trigger: 'manual', error: { code: 'BUSY' } })
   })
 
-  it('that is stopped leaves no gap that the next one does not read', async () => {
-    const { test, list } = await synced({ ids: upTo(300) })
-    const { settledAt, freshAsOf } = stateOf(test)
-    list.ids.push(...upTo(360).slice(300))
-    const stop = new AbortController()
-    const stopped = scriptedList({ ids: list.ids, before: (answer) => answer === 4 && stop.abort() })
-
-    const result = await runOnce(test, stopped, { ...NEWEST, signal: stop.signal })
-
-    expect(result).toMatchObject({ isInstead: true, error: { code: 'INTERRUPTED' } })
-    expect(runs(test).at(-1)).toMatchObject({ trigger: 'refresh', status: 'interrupted' })
-    expect(stateOf(test)).toMatchObject({ settledAt, freshAsOf })
-    await runOnce(test, list, NEWEST)
-    expect(mirroredIds(test)).toEqual(upTo(360))
-  })
-
   it('that fails is not tried again before its time', async () => {
     const { test, list } = await synced()
     const failing = withFirst(list.source, (_page, observe) => {
@@ -302,37 +286,17 @@ describe('between two pages of a walk', () => {
   })
 })
 
-/** A walk that is refreshed twice a day. */
-const walk = ({ clock }: TestMirror) => ({ refresh: policyOf(clock.now, { every: DAY / 2 }) })
-
 describe('once a clock that ran ahead was set back', () => {
-  const ids = upTo(30)
-
-  it.each([
-    ['a refresh', () => NEWEST],
-    ['a walk', walk],
-  ] as const)('%s claims nothing that is to come', async (_what, how) => {
+  it('a walk claims nothing that is to come', async () => {
     const { test, list } = await synced()
     test.clock.advance(DAY)
     await runOnce(test, list, NEWEST)
     test.clock.advance(-DAY)
     const at = isoNow(test)
 
-    await runOnce(test, list, how(test))
+    await runOnce(test, list, { refresh: policyOf(test.clock.now, { every: DAY / 2 }) })
 
     expect(status(test).fresh_as_of).toBe(at)
-  })
-
-  it('a walk that takes until then claims nothing of the time that the wrong clock showed', async () => {
-    const { test, list } = await synced()
-    test.clock.advance(DAY)
-    await runOnce(test, list, NEWEST)
-    test.clock.advance(-1)
-    const at = isoNow(test)
-
-    await runOnce(test, scriptedList({ ids, before: () => test.clock.advance(MINUTE) }), walk(test))
-
-    expect(status(test)).toMatchObject({ as_of: at, fresh_as_of: at })
   })
 
   it('a refresh that this interrupts claims nothing', async () => {
