@@ -2,7 +2,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { beforeAll, describe, expect } from 'vitest'
+import { items } from '../helpers/list-server.ts'
 import { OUTSIDE_READERS } from '../helpers/outside-readers.ts'
+import { IS_ROOT, runs } from '../helpers/processes.ts'
 import { ACME, createScene, NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
 
 const it = sceneTests()
@@ -130,6 +132,28 @@ describe('the published file', () => {
     expect(fs.readFileSync(copy, 'latin1')).not.toContain('placed_at":"2026')
   })
 })
+
+it.runIf(IS_ROOT && runs('unshare', '-m', 'true'))(
+  'a published file that is mounted by itself is not replaced: check, the result and status say so, and what to mount',
+  async () => {
+    const { workspace } = await createScene({ list: items(3), settings: { publish: 'published.db' } })
+    for (const name of ['outside.db', 'published.db']) fs.writeFileSync(workspace.file(name), '')
+    const mount = `mount --bind ${workspace.file('outside.db')} ${workspace.file('published.db')}`
+    const mounted = { through: ['unshare', '-m', 'sh', '-c', `${mount} && exec "$@"`, 'sh'] }
+    const check = await workspace.run(['check'], mounted)
+    expect([check.code, check.stdout]).toEqual([2, expect.stringMatching(/^fail {2}publish .*: mount \//m)])
+    const { code, logs } = await workspace.run(['sync'], mounted)
+
+    expect(code).toBe(0)
+    expect(logs.find(({ event }) => event === 'publish_failed')?.msg).toMatch(
+      /^nothing was published: publish: .*published\.db cannot be replaced, .*: mount its folder .* instead$/,
+    )
+    expect(fs.readdirSync(workspace.folder).filter((name) => name.includes('unfinished'))).toEqual([])
+    expect((await workspace.run(['status'])).stdout).toMatch(
+      /^note: nothing could be published: .*mount its/m,
+    )
+  },
+)
 
 describe('snapshot', () => {
   it('copies the mirror, or a copy, to be put in its place, and touches no file that exists', async ({

@@ -61,7 +61,7 @@ function csv(columns: readonly string[], isTerminal: boolean): TextFormat {
   const cell = (value: Value) => {
     if (value === null) return ''
     if (value instanceof Uint8Array) return quotedCell(base64(value))
-    if (typeof value !== 'string') return String(value)
+    if (typeof value !== 'string') return numberText(value)
     return quotedCell(isTerminal ? printable(value, value.length) : value)
   }
   const row = (values: Row) => `${values.map(cell).join(',')}\n`
@@ -101,10 +101,23 @@ function objectText(columns: readonly string[], isTerminal: boolean): (row: Row)
   }
 }
 
+/**
+ * A REAL from 2^53 on may stand for its neighbour, so it is written as SQLite does, to look inexact: `9007199254740992.0`, `1.0e+19`. An analyst
+ * took 69093252554500000000 for the number that the API sent. All else is written as JavaScript does.
+ */
+function numberText(value: number | bigint): string {
+  const size = typeof value === 'bigint' ? 0 : Math.abs(value)
+  if (size < 2 ** 53) return String(value)
+  if (size === Number.POSITIVE_INFINITY) return value > 0 ? 'Inf' : '-Inf'
+  if (size < 1e17) return `${value}.0`
+  return Number(value)
+    .toExponential()
+    .replace(/^(-?\d)e/, '$1.0e')
+}
+
+/** An infinite number is written as 1e999, which is read back as infinite: JSON has no other word for it. */
 function jsonValue(value: Value): string {
-  if (typeof value === 'bigint') return String(value)
-  // Read back as infinite; JSON has no other word for it.
-  if (typeof value === 'number' && !Number.isFinite(value)) return value > 0 ? '1e999' : '-1e999'
+  if (typeof value === 'bigint' || typeof value === 'number') return numberText(value).replace('Inf', '1e999')
   return JSON.stringify(value instanceof Uint8Array ? base64(value) : value)
 }
 
@@ -148,5 +161,5 @@ function table(columns: readonly string[], isTerminal: boolean): TextFormat {
 
 function cellText(value: Value | undefined, longest: number): string {
   if (value instanceof Uint8Array) return `x'${Buffer.from(value).toString('hex').slice(0, longest)}'`
-  return printable(String(value ?? ''), longest)
+  return typeof value === 'number' ? numberText(value) : printable(String(value ?? ''), longest)
 }

@@ -93,6 +93,15 @@ it('all problems of the configuration are told, exit code 2', async ({ checking:
     expect(bad).toContainEqual(matching(problem))
 })
 
+it('a folder that the published file cannot be put into is told, exit code 2', async ({
+  checking: { check, configure, workspace },
+}) => {
+  configure({ publish: 'admin-mirror.yaml/copy.db' })
+  fs.chmodSync(workspace.file('admin-mirror.yaml'), 0o600)
+
+  expect(await check()).toMatchObject({ code: 2, bad: [matching(/^fail {2}publish .*may not write/)] })
+})
+
 it('a token file that is not there keeps no other list from being asked for, and a mirror that cannot be used goes before it', async ({
   checking: { workspace, server, check, configure },
 }) => {

@@ -75,10 +75,25 @@ describe('query', () => {
     expect(shown.stdout.split('\n')[2]).toMatch(/^x{40,60}\.\.\.$/)
   })
 
+  it('prints a REAL from 2^53 on as SQLite does, so that it looks inexact', async () => {
+    const reals = '9007199254740993.0 -1e16 1e17 69093252554500000197.0 -1.5e300 1e999'.split(' ')
+    for (const real of reals) {
+      const [, line] = linesOf(await csv(`SELECT ${real} AS v, CAST(${real} AS TEXT) AS text`))
+      const [v, text] = line?.split(',') ?? []
+      expect([v, text]).toEqual([text, v])
+      const shown = await query(`SELECT ${real} AS v`)
+      expect(linesOf(shown.stdout)).toContain(text)
+    }
+    expect(await csv('SELECT 69093252554500000197.0 AS v, 9007199254740991.0')).toContain(
+      '6.90932525545e+19,9007199254740991\n',
+    )
+  })
+
   it('prints JSON with whole numbers exact', async () => {
-    const sql = 'SELECT DISTINCT id, price, huge, paid, -1e999 AS far, NULL AS none FROM orders WHERE paid'
+    const sql =
+      'SELECT DISTINCT id, price, huge, paid, 1e17 AS big, -1e999 AS far, NULL AS none FROM orders WHERE paid'
     const object =
-      '{"id":9223372036854775807,"price":1.1,"huge":"12345678901234567890","paid":1,"far":-1e999,"none":null}'
+      '{"id":9223372036854775807,"price":1.1,"huge":"12345678901234567890","paid":1,"big":1.0e+17,"far":-1e999,"none":null}'
 
     expect((await query(sql, '--format', 'json')).stdout).toBe(`[\n${object}\n]\n`)
     expect((await query(sql, '--format', 'ndjson')).stdout).toBe(`${object}\n`)
