@@ -54,7 +54,7 @@ const MOST_WITHOUT_NEW = 40
 const MOST_BEFORE = 5
 /** A list that moves between every two answers would be followed for ever: so many answers, and so many more for each page. */
 const MOST_AT_FIRST = 8
-const MOST_A_PAGE = 3
+const MOST_A_PAGE = 2
 /** Answers in the search for the last page: a list that grows may always name a later one. */
 const MOST_SOUGHT = 5
 const PAST_THE_END: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUEST', 'UNEXPECTED_STATUS']
