@@ -49,6 +49,7 @@ it.for<[string, RegExp]>([
   ['query', /missing required argument 'sql'/],
   ['query SELECT --format xml', /xml.*table, json, ndjson, csv/],
   ['query SELEC', /syntax error/],
+  ['query /*all*/DELETE/**/FROM/**/orders', /query only reads/],
   ['export orders', /--format/],
   ['export order --format csv', /no table or view order; there are: orders/],
   ['export orders --format csv --org globex', /--org globex: .*acme/],

@@ -49,9 +49,18 @@ export function assertReadingSql(sql: string, parameters: Parameters): void {
     queryFile(connection, sql, parameters)
   } catch (error) {
     if (!(error instanceof UsageError && /: no such /.test(error.message))) throw error
+    if (WRITES.test(sql)) throw onlyReads()
   } finally {
     connection.close()
   }
+}
+
+/** Behind comments, a word that begins a statement that writes: its table is not there yet, so SQLite says no more of it. */
+const WRITES =
+  /^(?:\s|--.*\n|\/\*(?:(?!\*\/)[\s\S])*\*\/)*(?:INSERT|UPDATE|DELETE|REPLACE|DROP|ALTER|CREATE)\b/i
+
+function onlyReads(): UsageError {
+  return new UsageError('query only reads: write one SELECT (or WITH, EXPLAIN, PRAGMA that reads)')
 }
 
 /**
@@ -65,8 +74,7 @@ export function queryFile(connection: Connection, sql: string, parameters: Param
     if (sql.includes('\0'))
       throw new UsageError('the SQL holds a NUL character; write char(0) for one in a text')
     const statement = connection.prepare(sql)
-    if (!statement.reader || !statement.readonly)
-      throw new UsageError('query only reads: write one SELECT (or WITH, EXPLAIN, PRAGMA that reads)')
+    if (!statement.reader || !statement.readonly) throw onlyReads()
     bindAll(statement, parameters)
     const found = statement.columns()
     const columns = distinctNames(found.map(({ name }) => name))
