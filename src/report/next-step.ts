@@ -1,5 +1,5 @@
 import type { StatusRow } from '../store/core/status.ts'
-import { printable, shellWord } from '../text.ts'
+import { grouped, printable, shellWord } from '../text.ts'
 import type { DaemonProcess, Status, StatusFacts } from './status.ts'
 import type { State } from './verdict.ts'
 
@@ -70,6 +70,9 @@ function stepTo(say: string | null, verb: Step['verb'] = null): Step {
 const SYNC = stepTo(null, 'sync')
 const WAIT = stepTo('wait: it is tried again by itself')
 
+/** Runs that went on with a walk and stopped where they had begun, after the one that first stopped there. */
+const STOPS = 2
+
 /** Faults that pass: whoever reads by a schedule tries again. */
 const PASSING = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'RATE_LIMITED'])
 
@@ -78,8 +81,24 @@ function afterFailure(row: StatusRow, { isServed }: StepContext): Step {
   // No run sends anything before the time that the server asked for.
   if (row.error_code === 'RATE_LIMITED' && row.waiting_until !== null)
     return stepTo(`wait until ${row.waiting_until}, or forget the wait`, 'resume')
+  if (row.walk_page !== null && (row.walk_stops ?? 0) >= STOPS) return passBy(row, row.walk_page)
   if (!PASSING.has(row.failing_code ?? '')) return { ...goOn(row), say: 'look at the error, then' }
   return isServed ? WAIT : { ...goOn(row), say: 'when the API answers again' }
+}
+
+/** Of a page that always fails. */
+function passBy(row: StatusRow, page: number): Step {
+  const { walk_stops: stops, walk_total: total, walk_rows_seen: seen, walk_pages: pages } = row
+  const failed = `page ${grouped(page)} failed in each of the last ${(stops ?? 0) + 1} runs, and the pages before it did not`
+  // The items that are left fit on it: nothing is listed behind it.
+  if (total !== null && seen !== null && pages !== null && total - seen <= seen / pages)
+    return stepTo(`${failed}: once the API mends it`, 'sync')
+  return {
+    say: `${failed}: until the API mends it, those behind it can be tried with`,
+    verb: 'backfill',
+    of: 'list',
+    options: ['--from-page', String(page + 1)],
+  }
 }
 
 /** What goes on with the last run. A sync does not continue a backfill: of a list that was read whole, only that is left to do. */

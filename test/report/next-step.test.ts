@@ -6,6 +6,9 @@ import { at, failedBy, listOf, NEVER, statusOf } from '../helpers/status.ts'
 
 const SYNC = 'admin-mirror sync --org acme'
 const BACKFILL = 'admin-mirror backfill --org acme --collection orders'
+/** Of three runs that stopped at page 1,200. */
+const STOPPED = { ...failedBy('SERVER_ERROR'), walk_page: 1200, walk_stops: 2 }
+const STOPS = 'page 1,200 failed in each of the last 3 runs, and the pages before it did not'
 const HELD: Partial<StatusRow> = { removals_held: 3, held_why: 'brake' }
 const LOOK = 'look whether these rows really left the list (verify compares it with the API), then'
 const OPEN_BACKFILL: Partial<StatusRow> = {
@@ -41,6 +44,17 @@ describe('the next step', () => {
     ['failing, being read', { ...failedBy(), running: true }, 'wait: it is tried again by itself'],
     ['failing without an answer', failedBy('TIMEOUT'), `when the API answers again: ${SYNC}`],
     ['failing otherwise', failedBy('BAD_RESPONSE'), `look at the error, then: ${SYNC}`],
+    [
+      'failing at one page',
+      STOPPED,
+      `${STOPS}: until the API mends it, those behind it can be tried with: ${BACKFILL} --from-page 1201`,
+    ],
+    [
+      'failing at the last page',
+      { ...STOPPED, walk_total: 59_970, walk_rows_seen: 59_950, walk_pages: 1199 },
+      `${STOPS}: once the API mends it: ${SYNC}`,
+    ],
+    ['failing at one page twice', { ...STOPPED, walk_stops: 1 }, `when the API answers again: ${SYNC}`],
     ['write failed', failedBy('DATABASE'), `look at the error, then: ${SYNC}`],
     [
       'failing, told to wait',

@@ -77,6 +77,11 @@ const DETAILS = {
   walk_rows_seen: column<number | null>('walk.rows_seen'),
   walk_total: column<number | null>('walk.total'),
   walk_updated_at: column<string | null>('walk.updated_at'),
+  /** Runs that went on with it, read pages, and stopped where they had begun: other pages come, and this one does not. */
+  walk_stops: column<number>(`(
+      SELECT count(*) FROM sync_runs
+      WHERE ${OF_OUTER_JOB} AND walk_id = walk.id AND status = 'failed' AND pages > 0 AND first_page = walk.next_page
+    )`),
   /** What its process does: the `trigger` of its run, or `verify`; null: nothing, or it is about to begin. */
   work: column<'schedule' | 'manual' | 'backfill' | 'refresh' | 'verify' | null>(`CASE
       WHEN job.verifying = 1 THEN 'verify'

@@ -162,6 +162,19 @@ it('says what a page waits for that failed, since when and after which error, un
   expect((await told(workspace)).jobs).toMatchObject([{ state: 'read', problem: null }])
 })
 
+it('names the page at which three runs have stopped, and what reads those behind it', async ({
+  scene: { workspace, api, configure },
+}) => {
+  configure({ organizations: [ACME], retry: { attempts: 1 } })
+  api.list = items(10)
+  api.instead = ({ page }) => (page === 3 ? { status: 500, body: {} } : null)
+  for (let run = 0; run < 3; run++) await workspace.run(['sync'])
+
+  expect((await told(workspace)).text).toMatch(
+    /next: page 3 failed in each of the last 3 runs,.* admin-mirror backfill --org acme --collection orders --from-page 4$/m,
+  )
+})
+
 it('tells of each daemon while it runs, with the next time of each list', async ({
   scene: { workspace },
 }) => {
