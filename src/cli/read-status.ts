@@ -1,9 +1,11 @@
+import { allowedPerMinute, budgetOf } from '../api/rate/budget.ts'
 import type { Config } from '../config/config.ts'
 import { createStatus, type ListFacts, type MostAge, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
 import { type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
 import { jobKey } from '../text.ts'
+import { budgetKey } from './configuration.ts'
 import { type MirrorPlace, readFacts, writeFault } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -28,7 +30,7 @@ export function mirrorStatus(
   options: StatusOptions & { now: number; unusable: string | null },
 ): Status {
   const { database, config, maxAge = null, fresh = null, now, unusable } = options
-  const { jobs = [], daemons = [], misfits = [], unpublished = null } = facts ?? {}
+  const { jobs = [], daemons = [], gates = [], misfits = [], unpublished = null } = facts ?? {}
   return createStatus({
     database,
     config: config?.file ?? null,
@@ -40,7 +42,7 @@ export function mirrorStatus(
     misfits,
     unpublished: config?.publish == null ? null : unpublished,
     isShared: config !== null && config.postgres !== null,
-    lists: config ? configuredLists(config, jobs, now) : jobs.map(withoutConfig),
+    lists: config ? configuredLists(config, jobs, gates, now) : jobs.map(withoutConfig),
     daemons: daemons.map(({ configuration, ...one }) => ({
       ...one,
       outdated: one.running && config !== null && configuration !== config.fingerprint,
@@ -49,15 +51,21 @@ export function mirrorStatus(
 }
 
 function withoutConfig(row: StatusRow): ListFacts {
-  return { row, plan: null, tokenPlace: null }
+  return { row, plan: null, tokenPlace: null, budget: null, perMinute: null }
 }
 
 /**
  * The lists of the configuration as it is now, also those that the mirror does not know yet, by its names; the mirror has those of the
  * last sync. Then what left the configuration, as long as it has rows.
  */
-function configuredLists(config: Config, jobs: MirrorFacts['jobs'], now: number): ListFacts[] {
-  const { organizations, timezone } = config
+function configuredLists(
+  config: Config,
+  jobs: MirrorFacts['jobs'],
+  gates: MirrorFacts['gates'],
+  now: number,
+): ListFacts[] {
+  const { organizations, timezone, rateLimit } = config
+  const limits = new Map(gates.map(({ scope, known }) => [scope, budgetOf(known, 0).limit]))
   const known = new Map(jobs.map((row) => [jobKey(row.organization_id, row.collection), row]))
   /** Of each schedule: 500 organizations share a few, and a search takes milliseconds. */
   const next = new Map<string, number | null>()
@@ -70,10 +78,13 @@ function configuredLists(config: Config, jobs: MirrorFacts['jobs'], now: number)
       const row = { ...kept, organization: name, configured: 1 }
       const attempt = lastAttempt(row, now)
       const dueAt = attempt === null ? null : nextFireAfter(schedule, timezone, attempt, now)
+      const budget = budgetKey(config, id, row.token)
       return {
         row,
         plan: { schedule, nextRunAt: next.get(schedule) ?? null, dueAt },
         tokenPlace,
+        budget,
+        perMinute: allowedPerMinute(limits.get(budget) ?? null, rateLimit),
       }
     })
   })

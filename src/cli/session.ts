@@ -28,7 +28,7 @@ export interface Session extends OpenMirror {
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
   refreshes: RefreshPlan
   /** The key of an organization's rate budget. */
-  budgetOf(organization: OrganizationConfig): string
+  budgetOf(organization: Pick<OrganizationConfig, 'id'>): string
 }
 
 export interface SessionOptions {
@@ -132,7 +132,7 @@ function createCredentials(config: Config, tokens: Tokens, now: () => number) {
   }
 
   return {
-    budgetOf: ({ id }: OrganizationConfig) => budgetKey(config, id, fingerprints.get(id) ?? null),
+    budgetOf: ({ id }: Pick<OrganizationConfig, 'id'>) => budgetKey(config, id, fingerprints.get(id) ?? null),
     /** Reads the token again. Throws TokenFileError, and TokenRefusedError for a held one. */
     async read({ id, name, readToken }: OrganizationConfig): Promise<Credentials> {
       const token = readToken()
@@ -178,7 +178,13 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
   const session = await openSession(options)
   const pings = pingsOf(config, runtime, logger)
   const publisher = createPublisher({ config, runtime, logger, mirror: session, isService })
-  const reporter = createReporter({ runtime, logger, draw, onRefresh: () => publisher?.note() })
+  const reporter = createReporter({
+    runtime,
+    logger,
+    draw,
+    budgetOf: ({ organization }) => session.budgetOf(organization),
+    onRefresh: () => publisher?.note(),
+  })
   const clocked = { ...runtime, now: session.now }
   return {
     ...session,

@@ -1,3 +1,4 @@
+import { isAhead } from '../clock.ts'
 import { ERRORS } from '../errors.ts'
 import type { MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { scopeText } from '../sync/removals.ts'
@@ -15,7 +16,10 @@ export interface Problem {
   text: string
 }
 
-type ProblemOf = (row: StatusRow, plan: JobPlan | null) => Problem
+const AHEAD =
+  'read by a clock that was ahead: its times are in the future, and say nothing of how fresh it is'
+
+type ProblemOf = (row: StatusRow, plan: JobPlan | null, now: number) => Problem
 
 const PROBLEMS: Partial<Record<State, ProblemOf>> = {
   'write failed': failure,
@@ -27,7 +31,8 @@ const PROBLEMS: Partial<Record<State, ProblemOf>> = {
   'removals held back': (row) => ({ code: 'REMOVALS_HELD', since: null, text: removalsText(row) }),
   failing: failure,
   'never read': () => ({ code: null, since: null, text: 'no run has begun' }),
-  overdue: (_, plan) => {
+  overdue: (row, plan, now) => {
+    if (isAhead(row.as_of ?? row.last_sync_finished_at, now)) return { code: null, since: null, text: AHEAD }
     if (plan?.dueAt == null) return { code: null, since: null, text: 'no run has come to an end' }
     const text = `by its schedule (${printable(plan.schedule, 60)}) it should have been read`
     return { code: null, since: new Date(plan.dueAt).toISOString(), text }
@@ -44,8 +49,8 @@ const PROBLEMS: Partial<Record<State, ProblemOf>> = {
 }
 
 /** What is wrong with a list, and since when; null: nothing. */
-export function problemOf(row: StatusRow, state: State, plan: JobPlan | null): Problem | null {
-  return PROBLEMS[state]?.(row, plan) ?? null
+export function problemOf(row: StatusRow, state: State, plan: JobPlan | null, now: number): Problem | null {
+  return PROBLEMS[state]?.(row, plan, now) ?? null
 }
 
 function failure(row: StatusRow): Problem {
@@ -73,6 +78,7 @@ function causeText(code: string, message: string | null, { organization, collect
 export function notesOf(row: StatusRow, job: JobStatus, { maxAge, fresh, now }: StatusFacts): string[] {
   const { waiting_until: until, waiting_for, error_code: code, last_run_at: at } = row
   const notes = [
+    job.problem === null && (isAhead(row.as_of, now) || isAhead(row.fresh_as_of, now)) && AHEAD,
     job.too_old === true && `older than --max-age ${maxAge?.typed}`,
     job.too_stale === true &&
       `older than --fresh ${fresh?.typed}: ${row.fresh_as_of === null ? 'how new its newest rows are is not known' : `rows added after ${row.fresh_as_of} may be missing`}`,

@@ -4,6 +4,7 @@ import type { DaemonRecord } from '../store/core/leases.ts'
 import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { type NextStep, nextStep, restartText, stepsOf, stepsOfTheWhole, typed } from './next-step.ts'
 import { misfitText, notesOf, type Problem, problemOf, shareTexts } from './notes.ts'
+import { type Pace, timeLeft } from './time-left.ts'
 import { checkExitCode, gravestFirst, isOverdue, type State, stateOf, verdict } from './verdict.ts'
 
 /** What `status` says, made once for the text, `--json`, the page, `/check`, the metrics and pings. Times are ISO 8601. */
@@ -73,6 +74,9 @@ export interface ListFacts {
   plan: JobPlan | null
   /** Where its token is; null without a configuration. */
   tokenPlace: string | null
+  /** The rate budget that it spends, and the requests a minute that this allows; null: no limit is known. */
+  budget: string | null
+  perMinute: number | null
 }
 
 /** An age that a list may have. */
@@ -102,9 +106,12 @@ export function createStatus(facts: StatusFacts): Status {
   const isServed = processes.some(({ running }) => running)
   const restart = restartText(processes)
   const lists = facts.lists.map((list) => ({ ...list, row: presentRow(list.row, facts) }))
+  const paces = new Map(lists.filter(isWalking).map((list) => [list, paceOf(list, now)]))
   const known = lists.map((list) => {
     const { row, plan, tokenPlace } = list
-    const job = jobStatus(list, facts)
+    const pace = paces.get(list)
+    const left = pace === undefined ? null : timeLeft(pace, [...paces.values()])
+    const job = jobStatus(list, left, facts)
     const isTooOld = job.too_old === true || job.too_stale === true
     const context = { isTooOld, tokenPlace, isServed, restart }
     const step = unusable === null ? nextStep(row, job.state, context) : null
@@ -143,6 +150,9 @@ export function createStatus(facts: StatusFacts): Status {
   }
 }
 
+/** A later time was written by a wrong clock. */
+const LONGEST_WAIT_MS = 86_400_000
+
 /**
  * What is true of the row at present. A wait is told while it lasts, of a list that is being read, or whose last run failed. While the
  * mirror cannot be written, nothing comes of the work that it tells of.
@@ -150,11 +160,12 @@ export function createStatus(facts: StatusFacts): Status {
 function presentRow(row: StatusRow, { now, unusable }: StatusFacts): StatusRow {
   const none = { waiting_for: null, waiting_until: null }
   if (unusable !== null) return { ...row, ...none, running: false, retry_since: null }
+  const left = Date.parse(row.waiting_until ?? '') - now
   const isMeant = row.running || row.last_run_status === 'failed'
-  return isMeant && Date.parse(row.waiting_until ?? '') > now ? row : { ...row, ...none }
+  return isMeant && left > 0 && left <= LONGEST_WAIT_MS ? row : { ...row, ...none }
 }
 
-function jobStatus({ row, plan }: ListFacts, facts: StatusFacts): JobStatus {
+function jobStatus({ row, plan }: ListFacts, walkLeft: number | null, facts: StatusFacts): JobStatus {
   const { now, maxAge, fresh } = facts
   const { walk_origin, walk_rows_seen: seen, walk_total: total } = row
   const isOlder = (since: string | null, most: MostAge | null) => {
@@ -170,7 +181,7 @@ function jobStatus({ row, plan }: ListFacts, facts: StatusFacts): JobStatus {
     collection: row.collection,
     rows: row.rows,
     state,
-    problem: problemOf(row, state, plan),
+    problem: problemOf(row, state, plan, now),
     notes: [],
     next: null,
     as_of: row.as_of,
@@ -190,7 +201,7 @@ function jobStatus({ row, plan }: ListFacts, facts: StatusFacts): JobStatus {
       walk_origin === null || seen === null || !total
         ? null
         : Math.floor((100 * Math.min(seen, total)) / total),
-    walk_left_ms: timeLeft(row, now),
+    walk_left_ms: walkLeft,
     waiting_until: row.waiting_until,
     next_run_at: null,
     overdue,
@@ -201,22 +212,23 @@ function jobStatus({ row, plan }: ListFacts, facts: StatusFacts): JobStatus {
   return job
 }
 
-/** Fewer answers do not show how fast a server is; nor do two minutes that mostly went in waits: a rate limit lets those of the first pass at once. */
-const ENOUGH_PAGES = 3
-const ENOUGH_MS = 120_000
+/** Whether a run reads its pages now: how long a page that is asked for again keeps failing is not known. */
+function isWalking({ row }: ListFacts): boolean {
+  const { running, last_run_status: status, work, retry_since: since } = row
+  return running === true && status === 'running' && work !== 'verify' && work !== 'refresh' && since === null
+}
 
-/** Milliseconds until a walk that is being read has read its list, by the pace of its run; null before that is known. */
-function timeLeft(row: StatusRow, now: number): number | null {
-  const { last_run_pages: pages, walk_pages, walk_rows_seen: seen, walk_total: total, work } = row
-  const isWalking =
-    row.running && row.last_run_status === 'running' && work !== 'verify' && work !== 'refresh'
-  // How long a page that is asked for again keeps failing is not known.
-  if (!isWalking || row.retry_since !== null || !pages || !walk_pages || !seen || total === null) return null
-  const runMs = now - Date.parse(row.last_run_at ?? '')
-  const isHeld = (row.last_run_waited_ms ?? 0) > runMs / 2 && runMs < ENOUGH_MS
-  if (pages < ENOUGH_PAGES || isHeld) return null
-  // By the items of a page so far.
-  const pagesLeft = Math.ceil((Math.max(total - seen, 0) * walk_pages) / seen)
-  const waitMs = row.waiting_until === null ? 0 : Date.parse(row.waiting_until) - now
-  return pagesLeft === 0 ? null : Math.round(Math.max((runMs / pages) * pagesLeft, waitMs))
+function paceOf({ row, budget, perMinute }: ListFacts, now: number): Pace {
+  const { walk_rows_seen: seen, walk_total: total, walk_pages: pages, waiting_until: until } = row
+  return {
+    budget,
+    pages: row.last_run_pages ?? 0,
+    runMs: now - Date.parse(row.last_run_at ?? ''),
+    waitedMs: row.last_run_waited_ms ?? 0,
+    waitMs: until === null ? 0 : Date.parse(until) - now,
+    // By the items of a page so far.
+    pagesLeft:
+      total === null || !seen || !pages ? null : Math.ceil((Math.max(total - seen, 0) * pages) / seen),
+    perMinute,
+  }
 }

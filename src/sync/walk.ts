@@ -7,7 +7,8 @@ import type { Job, Notice, Observe, Page, PageSource, RequestEvent } from './typ
 
 export type WalkEvent =
   | RequestEvent
-  | { kind: 'page'; page: Page; result: PageResult; itemsInWalk: number }
+  /** `perMinute`: requests that the rate limit allows; null: none is known. */
+  | { kind: 'page'; page: Page; result: PageResult; itemsInWalk: number; perMinute: number | null }
   /** The list is read once more. */
   | { kind: 'pass'; why: string; pass: number }
 
@@ -78,7 +79,7 @@ export async function readWalk(options: ReadOptions): Promise<Reading> {
         await yieldToEventLoop()
       }
       const result = await write({ page, items, newToWalk, entry, nextPage: reading.next })
-      observe({ kind: 'page', page, result, itemsInWalk: reading.items })
+      observe({ kind: 'page', page, result, itemsInWalk: reading.items, perMinute: source.limit() })
       if (reading.again) observe({ kind: 'pass', why: reading.again, pass: reading.pass })
       if (givesWay) await betweenPages.run()
     }

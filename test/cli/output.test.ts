@@ -51,6 +51,7 @@ function createWatched() {
         return () => {}
       },
     },
+    budgetOf: () => 'x',
     logger: pino({ level: 'debug', formatters: { level: (level) => ({ level }) } }, { write }),
     draw: (lines) => {
       drawn = lines
@@ -79,13 +80,12 @@ const NO_RUN: JobResult = {
 
 it.each<[string, pages: number, JobEvent[], string]>([
   ['before its first page', 0, [], 'waits for its first page'],
-  ['before its speed is known', 2, [], 'page 2 of 40, 50 rows'],
-  ['then', 20, [], 'page 20 of 40, 500 rows, about 10 seconds left'],
+  ['by its limit', 2, [], 'page 2 of 40, 50 rows, about 50 seconds left'],
   [
     'that waits',
     20,
     [{ kind: 'wait', reason: 'the rate limit', until: 70_000 }],
-    'page 20 of 40, 500 rows, about 10 seconds left, waits 60 seconds: the rate limit',
+    'page 20 of 40, 500 rows, about 60 seconds left, waits 60 seconds: the rate limit',
   ],
   ['that another process has', 0, [{ kind: 'busy', owner: 'process 7', work: null }], 'waits for process 7'],
 ])('the line of a list on a terminal: one %s', (_, pages, events, line) => {
@@ -96,7 +96,7 @@ it.each<[string, pages: number, JobEvent[], string]>([
     clock.now = number * 500
     const page = { number, lastPage: 40, items: [], next: 'x' }
     const result = { added: 0, changed: 0, notices: [] }
-    observe({ kind: 'page', page, result, itemsInWalk: number * 25 } as unknown as JobEvent)
+    observe({ kind: 'page', page, result, itemsInWalk: number * 25, perMinute: 20 } as unknown as JobEvent)
   }
   for (const event of events) observe(event)
 
@@ -116,10 +116,14 @@ it.each<[ErrorCode, minutes: number[], warnings: number]>([
     const lists = Array.from({ length: 4 }, () => reporter.observe(jobOf()))
     for (const minute of minutes) {
       clock.now = minute * 60_000
-      for (const observe of lists) observe({ kind: 'retry', code, reason: 'away', delayMs: 1000 })
+      for (const observe of lists) {
+        observe({ kind: 'retry', code, reason: 'away', delayMs: 1000 })
+        observe({ kind: 'finish', result: { ...NO_RUN, error: new JobError(code, 'away') } })
+      }
     }
 
-    expect(told.filter(({ level }) => level === 'warn')).toHaveLength(warnings)
+    for (const loud of ['warn', 'error'])
+      expect(told.filter(({ level }) => level === loud)).toHaveLength(warnings)
   },
 )
 

@@ -26,6 +26,8 @@ const RUNNING: Partial<StatusRow> = {
   walk_rows_seen: 14,
   walk_total: 20,
 }
+const AHEAD =
+  'read by a clock that was ahead: its times are in the future, and say nothing of how fresh it is'
 const AWAY = 'acme orders page 3: the network failed (ECONNREFUSED)'
 
 describe('the text of status, as it is read in ten seconds', () => {
@@ -226,6 +228,7 @@ describe('what is said of a list', () => {
     [{ held_since: at(9) }, `token refused since ${at(9)} (9 minutes): its token was refused`],
     [NEVER, 'never read: no run has begun'],
     [{ last_sync_finished_at: null, as_of: null }, 'overdue: no run has come to an end'],
+    [{ last_sync_finished_at: at(-9000), as_of: at(-9000) }, `overdue: ${AHEAD}`],
     [{ untrusted: 'it ended' }, 'uncertain: its last walk removed nothing: it ended'],
   ])('that is wrong with it: %j', (changed, problem) => {
     expect(textOf([listOf('acme', changed)]).match(/^acme orders: .*$/gm)).toEqual([
@@ -254,6 +257,7 @@ describe('what is said of a list', () => {
       { ...TOKEN, ...HELD },
       "300 of the list's 1,500 rows left it, and stay in the mirror until somebody decides: more than the brake allows in one walk",
     ],
+    [{ fresh_as_of: at(-9000) }, AHEAD],
     [{ error_code: 'NETWORK', error_message: 'away' }, 'last run 5 minutes ago: NETWORK: away'],
     [
       { configured: 0 },
@@ -287,6 +291,8 @@ describe('what is said of a list', () => {
     [{ last_run_status: 'failed' }, true],
     [{}, false],
     [{ running: true, waiting_until: at(0) }, false],
+    // A wrong clock wrote it.
+    [{ running: true, waiting_until: at(-1441) }, false],
   ])('has a wait while it lasts, if the list is being read or its last run failed: %j', (changed, isTold) => {
     const [job] = statusOf([listOf('acme', { waiting_until: at(-9), ...changed })]).jobs
 
@@ -322,19 +328,15 @@ describe('the notes', () => {
 })
 
 it.each<[string, Partial<StatusRow>, left: number | null]>([
-  ['goes by the pace of its run', { last_run_pages: 6 }, 30_000],
-  ['is at least its wait', { last_run_pages: 6, waiting_until: at(-1) }, 60_000],
-  ['is not known from two answers', { last_run_pages: 2 }, null],
-  ['is not known before the length of the list is', { last_run_pages: 6, walk_total: null }, null],
-  ['is none once all is read', { last_run_pages: 6, walk_rows_seen: 20 }, null],
-  // A rate limit lets the requests of a minute pass at once.
-  ['is not known in two minutes of waits', { last_run_pages: 6, last_run_waited_ms: 30_001 }, null],
-  ['counts short waits as its pace', { last_run_pages: 6, last_run_waited_ms: 30_000 }, 30_000],
-  ['is known later', { last_run_pages: 6, last_run_waited_ms: 90_000, last_run_at: at(2) }, 60_000],
-  ['is not known while a page fails', { last_run_pages: 6, retry_since: at(1) }, null],
-  ['is not that of a verify', { last_run_pages: 6, work: 'verify' }, null],
-  ['is not that of a refresh', { last_run_pages: 6, work: 'refresh' }, null],
-  ['is not that of a run that has ended', { last_run_pages: 6, running: false }, null],
+  ['goes by its run and its limit', { last_run_waited_ms: 30_000 }, 90_000],
+  ['is at least its wait', { waiting_until: at(-2) }, 120_000],
+  ['is not known before the length of the list is', { walk_total: null }, null],
+  ['is not known while a page fails', { retry_since: at(1) }, null],
+  ['is not that of a verify', { work: 'verify' }, null],
+  ['is not that of a refresh', { work: 'refresh' }, null],
+  ['is not that of a run that has ended', { running: false }, null],
 ])('the time that a walk still takes %s', (_, changed, left) => {
-  expect(statusOf([listOf('acme', { ...RUNNING, ...changed })]).jobs[0]?.walk_left_ms).toBe(left)
+  const list = listOf('acme', { ...RUNNING, last_run_pages: 6, ...changed }, { perMinute: 2 })
+
+  expect(statusOf([list]).jobs[0]?.walk_left_ms).toBe(left)
 })

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { ErrorCode, KnownError } from '../../errors.ts'
+import { type Pace, timeLeft } from '../../report/time-left.ts'
 import type { JobEvent, JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { ownerName, workText } from '../../sync/run.ts'
@@ -19,6 +20,8 @@ export interface Reporter {
 
 export interface ReporterOptions extends Log {
   runtime: Pick<Runtime, 'now' | 'every'>
+  /** Names the rate budget of a job. */
+  budgetOf: (job: Job) => string
   /** Called after each refresh. */
   onRefresh?: () => void
 }
@@ -26,12 +29,15 @@ export interface ReporterOptions extends Log {
 /** How far a list is. Times are epoch milliseconds. */
 interface Progress {
   label: string
+  budget: string
   begunAt: number | null
   /** Answers of this run, the page read last, and the last one of the list, where that is known. */
   pages: number
   page: number
   lastPage: number | null
   rows: number
+  waitedMs: number
+  perMinute: number | null
   /** What it waits for; `until` null: for another process. */
   wait: { for: string; until: number | null } | null
 }
@@ -41,23 +47,24 @@ const DRAW_EVERY_MS = 200
 /** A shorter wait only spreads requests as usual, and is logged for debugging only. */
 const LOGGED_WAIT_MS = 5000
 
-/** Faults that all lists have at once: a try that failed so is told of one list, not of each, and after this long again. */
-const SHARED: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR'])
+/** Faults that all lists have at once: told as a fault of one list, not of each, and after this long again. */
+const SHARED: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'DATABASE'])
 const TOLD_AGAIN_MS = 300_000
 
 /** Reports what jobs do. */
-export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOptions): Reporter {
+export function createReporter({ runtime, logger, draw, budgetOf, onRefresh }: ReporterOptions): Reporter {
   const { now, every } = runtime
   const running = new Set<Progress>()
-  const toldAt = new Map<ErrorCode, number>()
+  const toldAt = new Map<string, number>()
   const redraw = () => draw?.(linesOf([...running], now()))
   const stopDrawing = draw ? every(DRAW_EVERY_MS, redraw) : () => {}
 
   /** Whether such a fault was told lately, of any list; else it is now. */
-  function isTold(code: ErrorCode): boolean {
-    const last = toldAt.get(code) ?? Number.NEGATIVE_INFINITY
+  function isTold(event: 'retry' | 'finish', code: ErrorCode): boolean {
+    const key = `${event} ${code}`
+    const last = toldAt.get(key) ?? Number.NEGATIVE_INFINITY
     if (SHARED.has(code) && Math.abs(now() - last) < TOLD_AGAIN_MS) return true
-    toldAt.set(code, now())
+    toldAt.set(key, now())
     return false
   }
 
@@ -65,7 +72,18 @@ export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOpt
     const log = logger.child({ organization: job.organization.name, collection: job.collection.name })
     const observedAt = now()
     const label = printable(jobName(job), 60)
-    const list: Progress = { label, begunAt: null, pages: 0, page: 0, lastPage: null, rows: 0, wait: null }
+    const list: Progress = {
+      label,
+      budget: budgetOf(job),
+      begunAt: null,
+      pages: 0,
+      page: 0,
+      lastPage: null,
+      rows: 0,
+      waitedMs: 0,
+      perMinute: null,
+      wait: null,
+    }
     running.add(list)
     redraw()
     const ended = () => {
@@ -99,7 +117,7 @@ export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOpt
           const { code, reason, delayMs } = event
           list.wait = { for: reason, until: at + delayMs }
           const fields = { event: 'request_retried', error_code: code, delay_ms: delayMs }
-          log[isTold(code) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
+          log[isTold('retry', code) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
           return
         }
         case 'wait': {
@@ -113,7 +131,8 @@ export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOpt
         case 'page': {
           const { number, items, lastPage, next } = event.page
           const { added, changed, notices } = event.result
-          Object.assign(list, { pages: list.pages + 1, page: number, lastPage, rows: event.itemsInWalk })
+          const { itemsInWalk: rows, perMinute } = event
+          Object.assign(list, { pages: list.pages + 1, page: number, lastPage, rows, perMinute })
           log.debug({ event: 'page_read', page: number, items: items.length, added, changed }, 'page read')
           if (number > 1 && items.length === 0 && next === null) {
             const length = lastPage === null ? '' : ` (${counted(lastPage, 'page')})`
@@ -135,18 +154,24 @@ export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOpt
           logRefresh(log, event.result)
           onRefresh?.()
           return
-        case 'finish':
+        case 'finish': {
           ended()
+          const { error, isInstead } = event.result
           // A refresh is reported already.
-          if (!event.result.isInstead) logRun(log, event.result, at - observedAt)
+          if (isInstead) return
+          const level = error && isTold('finish', error.code) ? 'info' : levelOf(error)
+          logRun(log, event.result, at - observedAt, level)
           return
+        }
         case 'verified':
           ended()
           logVerified(log, event.result, at - observedAt)
           return
-        case 'throttled':
         case 'waited':
-        // The line of the run has their numbers.
+          list.waitedMs += event.ms
+          return
+        case 'throttled':
+        // The line of the run has their number.
       }
     }
   }
@@ -164,21 +189,37 @@ export function createReporter({ runtime, logger, draw, onRefresh }: ReporterOpt
 function linesOf(running: readonly Progress[], now: number): string[] {
   const lists = running.toSorted((a, b) => Number(b.pages > 0) - Number(a.pages > 0))
   const widest = Math.max(...lists.map(({ label }) => label.length))
-  return lists.map((list) => `${list.label.padEnd(widest)}  ${stateText(list, now)}`)
+  // One that another process has sends nothing.
+  const paces = new Map(
+    lists.filter(({ wait }) => wait?.until !== null).map((one) => [one, paceOf(one, now)]),
+  )
+  return lists.map((list) => {
+    const pace = paces.get(list)
+    const left = pace === undefined ? null : timeLeft(pace, [...paces.values()])
+    return `${list.label.padEnd(widest)}  ${stateText(list, left, now)}`
+  })
 }
 
-/** Fewer answers do not show how fast a list is read. */
-const ENOUGH_PAGES = 3
+function paceOf(list: Progress, now: number): Pace {
+  const { begunAt, pages, page, lastPage, wait } = list
+  return {
+    ...list,
+    runMs: now - (begunAt ?? now),
+    waitMs: Math.max((wait?.until ?? now) - now, 0),
+    pagesLeft: pages === 0 || lastPage === null ? null : Math.max(lastPage - page, 0),
+  }
+}
 
 /** `page 12 of 40, 300 rows, about 2 minutes left`, or what the list waits for. */
-function stateText({ begunAt, pages, page, lastPage, rows, wait }: Progress, now: number): string {
+function stateText(
+  { pages, page, lastPage, rows, wait }: Progress,
+  left: number | null,
+  now: number,
+): string {
   const parts: string[] = []
   const of = lastPage === null || lastPage < page ? '' : ` of ${grouped(lastPage)}`
   if (pages > 0) parts.push(`page ${grouped(page)}${of}, ${counted(rows, 'row')}`)
-  const pagesLeft = lastPage === null ? 0 : lastPage - page
-  // What it has waited for so far, it will go on to wait for.
-  if (pages >= ENOUGH_PAGES && begunAt !== null && pagesLeft > 0)
-    parts.push(`about ${inWords(((now - begunAt) / pages) * pagesLeft)} left`)
+  if (left !== null) parts.push(`about ${inWords(left)} left`)
   if (wait?.until === null) parts.push(`waits for ${printable(wait.for, 60)}`)
   else if (wait && wait.until > now)
     parts.push(`waits ${inWords(wait.until - now)}: ${printable(wait.for, 100)}`)
@@ -210,8 +251,10 @@ function endText(error: KnownError | null, run: Run | null): string {
   return `finished: ${counted(pages, 'page')}, ${grouped(rowsAdded)} new, ${grouped(rowsChanged)} changed${removed}`
 }
 
+type Level = 'info' | 'warn' | 'error'
+
 /** Of the line that ends a run. */
-function levelOf(error: KnownError | null): 'info' | 'warn' | 'error' {
+function levelOf(error: KnownError | null): Level {
   if (!error) return 'info'
   return error.code === 'INTERRUPTED' || error.code === 'BUSY' ? 'warn' : 'error'
 }
@@ -223,17 +266,17 @@ function failure(error: KnownError | null): object {
   return { error_code, error_message, ...(error_code === 'INTERNAL' && { stack }) }
 }
 
-function logRun(log: Logger, result: JobResult, ms: number): void {
+function logRun(log: Logger, result: JobResult, ms: number, level: Level): void {
   const { run, walk, trigger, coverage, error, heldBack, untrusted } = result
   const fields = { trigger, ...failure(error ?? heldBack) }
   if (!run && !walk) {
     // A refresh comes every few minutes: what keeps it from running was told where that began.
     const isExpected = trigger === 'refresh' && /^(?:BUSY|UNAUTHORIZED|RATE_LIMITED)$/.test(error?.code ?? '')
-    log[isExpected ? 'debug' : levelOf(error)]({ event: 'run_not_begun', ...fields }, 'run not begun')
+    log[isExpected ? 'debug' : level]({ event: 'run_not_begun', ...fields }, 'run not begun')
     return
   }
   const end = endText(error, run)
-  log[heldBack || untrusted ? 'warn' : levelOf(error)](
+  log[heldBack || untrusted ? 'warn' : level](
     {
       event: 'run_finished',
       run_id: result.runId,

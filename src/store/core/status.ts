@@ -44,6 +44,8 @@ const DETAILS = {
   configured: column<number>('job.configured'),
   /** The process that works on it, or did so when it died. Keep it out of all output, like the next one. */
   owner: column<string | null>('job.owner'),
+  /** The fingerprint of the token that it used last. */
+  token: column<string | null>('organizations.last_fingerprint'),
   held_reason: column<string | null>('organizations.held_reason'),
   /** What the next refresh starts from. Keep it out of all output. */
   refresh: column<string | null>('job.refresh'),
@@ -194,6 +196,8 @@ export function storedGates(): Rule<StoredGate[]> {
 export interface MirrorFacts {
   jobs: readonly StatusRow[]
   daemons: readonly DaemonRecord[]
+  /** What is known of each rate budget. */
+  gates: readonly StoredGate[]
   misfits: readonly MisfitColumn[]
   /** Why nothing was published when that was tried last; null: it was. */
   unpublished: string | null
@@ -204,6 +208,7 @@ export function* storedFacts(isAlive: IsAlive, now: number): Rule<MirrorFacts> {
   return {
     jobs: yield* statusRows(yield* livingOwners(isAlive, now)),
     daemons: (yield* daemons(isAlive, now)).map(({ name: _name, ...daemon }) => daemon),
+    gates: yield* storedGates(),
     misfits: yield* misfitColumns(),
     unpublished: yield* publishFailure(),
   }
