@@ -7,7 +7,16 @@ import { readPage } from './page.ts'
 import type { RateRules } from './rate/budget.ts'
 import { readRateHeaders, serverTime } from './rate/headers.ts'
 import { createRateLimiter, type RateLimiter, type RequestOptions } from './rate/limiter.ts'
-import { errorOfStatus, isFailure, redact, textOf, whatItSays, withPageContext } from './response-errors.ts'
+import {
+  ELSEWHERE,
+  errorOfStatus,
+  isFailure,
+  isForeign,
+  redact,
+  textOf,
+  whatItSays,
+  withPageContext,
+} from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import type { TokenHold } from './token-hold.ts'
 
@@ -96,11 +105,14 @@ function createPageSource(
 
   async function refuseToken(response: Response, page: number): Promise<never> {
     const { name } = job.organization
-    const reason = `the token of organization ${name} was refused (401)`
-    await hold.refused(reason)
-    const says = redact(whatItSays(textOf(response)), token)
+    const text = textOf(response)
+    const says = redact(whatItSays(text), token)
+    const refusal = `the token of organization ${name} was refused (401)`
+    // The reason is kept in the mirror, so it says where the refusal came from.
+    await hold.refused(isForeign(text) ? refusal + says : refusal)
+    const what = isForeign(text) ? `${ELSEWHERE}; else the token` : 'it'
     throw new TokenRefusedError(
-      `${reason}${says} at ${job.collection.name} page ${page}; it was revoked, or is mistyped. ` +
+      `${refusal}${says} at ${job.collection.name} page ${page}; ${what} was revoked, or is mistyped. ` +
         onHold(`admin-mirror resume --org ${shellWord(name)}`),
     )
   }

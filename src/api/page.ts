@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts'
 import type { Collection, Item, Page } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import type { Response } from './http.ts'
-import { textOf, whatItSays } from './response-errors.ts'
+import { AT_THE_SERVER, textOf, titleOf, whatItSays } from './response-errors.ts'
 
 /**
  * Returns the page of a 2xx response: the paginated envelope, the plain one (`data` without `links` and without a sign of more pages),
@@ -39,16 +39,35 @@ function notTheList(message: string): JobError {
 /** Returns the JSON of a body, its numbers exact. Throws BAD_RESPONSE, to be tried again where the body breaks off. */
 function parseBody(body: Uint8Array): JsonValue {
   const text = textOf({ body })
-  if (text === '') throw notTheList("the answer is empty; is api.baseUrl the API's address?")
+  if (text === '') throw notTheList(`the answer is empty; ${ADDRESS}?`)
   try {
     const json = parseExact(text)
     if (isUtf8(body)) return json
   } catch (error) {
+    if (error instanceof RangeError) throw notTheList('the answer is nested too deeply')
     if (breaksOff(text, error as Error))
-      throw new RetryableError('BAD_RESPONSE', `the answer breaks off after ${body.length} bytes`)
-    throw notTheList(`the answer is not JSON${whatItSays(text)}; is api.baseUrl the API's address?`)
+      throw new RetryableError(
+        'BAD_RESPONSE',
+        `the answer breaks off after ${body.length} bytes; if it stays so, ${AT_THE_SERVER}`,
+      )
+    throw notTheList(whatCame(text, error as Error))
   }
-  throw notTheList('the answer is not UTF-8 text')
+  throw notTheList(`the answer is not UTF-8 text; ${AT_THE_SERVER}`)
+}
+
+const ADDRESS = "is api.baseUrl the API's address"
+
+/** What a text that is not JSON is, and what to do about it. */
+function whatCame(text: string, { message }: Error): string {
+  const title = titleOf(text)
+  if (title !== null)
+    return `the answer is a page of HTML, not JSON${title}; ${ADDRESS}, or does a login page or a proxy answer?`
+  // Without V8's piece of the text, which may be half of a token.
+  if (/^[[{]/.test(text))
+    return `the answer is broken JSON (${message.replace(/, (?:\.{3})?".*/s, '')}): ${printable(text, 80)}; ${AT_THE_SERVER}`
+  // PHP writes its warnings, in HTML, in front of what a program answers.
+  const shown = printable(text.replaceAll(/<\/?[a-z][^>]*>/gi, '').trim(), 80)
+  return `the answer is not JSON: ${shown}; ${ADDRESS}?`
 }
 
 /** True if a list or object is not valid JSON since it ends too soon: V8 says so, or names the end as the place. */
@@ -70,11 +89,14 @@ const count = z.union([
 /** What cannot be read as a number of pages counts as missing: nothing depends on it. */
 const pages = count.nullable().catch(null)
 
+/** Servers write a truth value in many ways; anything else is a no. */
+const AFFIRMATIVE = /^"?(?:true|1|yes|y|on|ok|success)"?$/i
+
 const Meta = z.object({ current_page: pages, last_page: pages, total: z.unknown() })
 
 const Envelope = z.object(
   {
-    success: z.literal([true, 1, 'true', '1'], 'is not true').optional(),
+    success: z.custom((sent) => AFFIRMATIVE.test(JSON.stringify(sent)), 'says no').optional(),
     data: z.union(
       [
         z.array(z.unknown()),
@@ -100,6 +122,8 @@ function checked(json: JsonValue): z.infer<typeof Envelope> {
 }
 
 function totalOf(sent: unknown): number | null {
+  // If two sources set a field, Laravel merges both into a list: such a number cannot be trusted and counts as missing.
+  if (Array.isArray(sent)) return null
   const { data, success } = count.nullish().safeParse(sent)
   if (success) return data ?? null
   throw notTheList(
@@ -116,18 +140,16 @@ const PAGING = ['current_page', 'last_page', 'per_page', 'total', ...NEXT]
 /** A list without links is whole if nothing is said of pages, or all that is said is that there is one page, or so many items. */
 function refuseIfPaged(json: JsonObject, items: number, totals: Collection['total']): void {
   const { meta = null } = json
-  const says: JsonObject = { ...json, ...(isJsonObject(meta) ? meta : {}) }
-  const found = PAGING.filter((name) => Object.hasOwn(says, name) && (name !== 'total' || totals === 'check'))
+  const places = isJsonObject(meta) ? [json, meta] : [json]
+  const names = PAGING.filter((name) => name !== 'total' || totals === 'check')
+  const found = names.filter((name) => places.some((place) => Object.hasOwn(place, name)))
   if (found.length === 0) return
-  const { total = null, last_page: lastPage = null, current_page: currentPage = null } = says
-  const isOnly = agrees(total, items) && agrees(lastPage, 1) && agrees(currentPage, 1)
-  const isSaid = total !== null || lastPage !== null
-  if (isOnly && isSaid && NEXT.every((name) => !says[name])) return
+  const said = (name: string) => (found.includes(name) ? places.flatMap((place) => place[name] ?? []) : [])
+  const agrees = (name: string, only: number) => said(name).every((one) => Number(one) === only)
+  const isOnly = agrees('total', items) && agrees('last_page', 1) && agrees('current_page', 1)
+  const isSaid = said('total').length + said('last_page').length > 0
+  if (isOnly && isSaid && NEXT.every((name) => said(name).every((one) => !one))) return
   throw notTheList(`the answer is paged (it has ${found.join(', ')}) but has no "links" to follow`)
-}
-
-function agrees(sent: JsonValue, only: number): boolean {
-  return sent === null || Number(sent) === only
 }
 
 function itemOf(value: JsonValue): Item {

@@ -1,62 +1,18 @@
-import type { RequestError } from 'got'
-import { type ErrorCode, JobError, KnownError, RetryableError } from '../errors.ts'
+import { JobError, KnownError, RetryableError } from '../errors.ts'
 import { isJsonObject, type JsonValue } from '../json/value.ts'
 import type { Job } from '../sync/types.ts'
 import { jobName, printable } from '../text.ts'
 import type { Response } from './http.ts'
 
-/** What a request may fail of other than the network, by the codes of Node, its parser of HTTP, zlib and OpenSSL. */
-const CAUSES: readonly { of: RegExp; code: ErrorCode; passes: boolean; says: string }[] = [
-  {
-    of: /^HPE_/,
-    code: 'BAD_RESPONSE',
-    passes: false,
-    says: 'the answer is not HTTP, or breaks its rules; look at the port in api.baseUrl, or at a proxy before the API',
-  },
-  {
-    of: /^(?:Z_|ERR__|ZSTD_)/,
-    code: 'BAD_RESPONSE',
-    passes: true,
-    says: 'the compressed answer breaks off or is damaged',
-  },
-  {
-    of: /wrong version number/i,
-    code: 'NETWORK',
-    passes: false,
-    says: 'the server speaks no TLS; look at http or https, and at the port, in api.baseUrl',
-  },
-  {
-    of: /CERT|^UNABLE_TO_|^CRL_|^HOSTNAME_MISMATCH|^INVALID_(?:CA|PURPOSE)|^PATH_LENGTH_EXCEEDED/,
-    code: 'NETWORK',
-    passes: false,
-    says: "the server's certificate is refused; look at it, at api.baseUrl, at this machine's clock, or name your own authority in NODE_EXTRA_CA_CERTS",
-  },
-]
+/** What to do about an answer that the API itself would not write. */
+export const AT_THE_SERVER = 'look at the server, or at a proxy before it'
 
-/** What the commonest codes of a network mean. */
-const HINTS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: ', where nothing listens',
-  ECONNRESET: ', which closed the connection',
-  ENOTFOUND: ', a name that is not known',
-  EAI_AGAIN: ', a name that could not be looked up',
-}
+/** What to do about an answer to another question than ours. */
+export const IF_NOT_THE_API = 'look at api.baseUrl and the path of the list, or at a proxy before the API'
 
-/** The error of a request that got no whole answer: what happened, and whether that may pass by itself. */
-export function errorOfRequest(error: RequestError, { origin }: URL, timeoutMs: number): KnownError {
-  if (error.name === 'TimeoutError')
-    return new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
-  // While the body is read, got puts the real code into the cause only.
-  const { cause } = error
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : error.code
-  // The message may hold what was sent; OpenSSL's reason does not.
-  const reason = /SSL routines:[^:]*:([^:]*)/.exec(error.message)?.[1]
-  const detail = reason === undefined ? code : `${code}: ${reason}`
-  const known = CAUSES.find(({ of }) => of.test(detail))
-  if (!known)
-    return new RetryableError('NETWORK', `the network failed (${detail}) at ${origin}${HINTS[code] ?? ''}`)
-  const message = `${known.says} (${detail} at ${origin})`
-  return known.passes ? new RetryableError(known.code, message) : new JobError(known.code, message)
-}
+/** What to do about a refusal that is no JSON: the API's own are. */
+export const ELSEWHERE =
+  'it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there'
 
 /** True when the server cannot answer now. If it names a time, nothing is sent before. */
 export function isFailure(status: number): boolean {
@@ -66,19 +22,23 @@ export function isFailure(status: number): boolean {
 /** The error for a status other than 2xx, 401 and 429. */
 export function errorOfStatus(response: Response, job: Job, baseUrl: string): KnownError {
   const { status } = response
-  const says = `(${status})${whatItSays(textOf(response))}`
+  const text = textOf(response)
+  const says = `(${status})${whatItSays(text)}`
   const { id } = job.organization
+  const look = (todo: string) => (isForeign(text) ? ELSEWHERE : todo)
   if (isFailure(status)) return new RetryableError('SERVER_ERROR', `the server failed ${says}`)
   if (status === 400)
     return new JobError(
       'BAD_REQUEST',
-      `the server rejected the request as invalid ${says}; look at the filters`,
+      `the server rejected the request as invalid ${says}; ${look('look at the filters')}`,
     )
-  if (status === 403)
-    return new JobError(
-      'FORBIDDEN',
-      `the token's user is not a member of this organization ${says}; let the user join it, or look at the token and the id ${id}`,
-    )
+  if (status === 403) {
+    const who = isForeign(text)
+      ? 'access is refused'
+      : "the token's user is not a member of this organization"
+    const todo = look(`let the user join it, or look at the token and the id ${id}`)
+    return new JobError('FORBIDDEN', `${who} ${says}; ${todo}`)
+  }
   if (status === 404)
     return new JobError(
       'ORGANIZATION_NOT_FOUND',
@@ -88,7 +48,7 @@ export function errorOfStatus(response: Response, job: Job, baseUrl: string): Kn
   return new JobError(
     'UNEXPECTED_STATUS',
     to === null
-      ? `the server answered ${says}; look at api.baseUrl and the path of the list, or at a proxy before the API`
+      ? `the server answered ${says}; ${IF_NOT_THE_API}`
       : `the server redirects (${status}) to ${to}, which is never followed; look at api.baseUrl`,
   )
 }
@@ -104,15 +64,31 @@ export function textOf({ body }: Pick<Response, 'body'>): string {
   return new TextDecoder().decode(body).trim()
 }
 
+/** True for a text that is no JSON, and so of something else than the API. */
+export function isForeign(text: string): boolean {
+  return text !== '' && parsed(text) === undefined
+}
+
 /**
  * What an answer says in words, for a message: the `message` of JSON, the title of a page of HTML, or a short line. A longer text is
  * never shown: debug pages may hold anything.
  */
 export function whatItSays(text: string): string {
+  const title = titleOf(text)
+  if (title !== null) return ` with a page of HTML${title}`
   const json = parsed(text)
-  const [, title] = /<title>([^<]{1,500})/i.exec(text.slice(0, 10_000)) ?? []
-  const said = json === undefined ? (title ?? /^[^\n]{1,100}$/.exec(text)?.[0]) : saidIn(json)
+  const said = json === undefined ? /^[^\n]{1,100}$/.exec(text)?.[0] : saidIn(json)
   return said === undefined ? '' : ` and says: ${printable(said.trim())}`
+}
+
+const HTML = /^<(?:!--|!doctype html|html|head|title|meta|body|center|div|h\d)/i
+
+/** The title of a page of HTML, in brackets and for a message; empty if it has none, null if the text is no HTML. */
+export function titleOf(text: string): string | null {
+  if (!HTML.test(text)) return null
+  const [, element = ''] = text.slice(0, 10_000).split(/<title/i, 2)
+  const title = element.split('<', 1)[0]?.split('>', 2)[1]?.trim()
+  return title ? ` (its title: ${printable(title, 80)})` : ''
 }
 
 /** The `message` of an answer, else its `error`. */

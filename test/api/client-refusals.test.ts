@@ -8,6 +8,8 @@ watchTheWire()
 
 const { id } = createJob().organization
 const LOOK = 'look at api.baseUrl and the path of the list, or at a proxy before the API'
+const ELSEWHERE =
+  'it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there'
 const NO = '{"message":"no"}'
 const HTML = '<!DOCTYPE html><html><head><title>Attention Required!</title></head></html>'
 
@@ -30,7 +32,24 @@ it.each<[number, string, string, string]>([
     'ORGANIZATION_NOT_FOUND',
     `not found (404) and says: no; either the organization's id is wrong (${id}) or the address (${BASE_URL}${ORDERS})`,
   ],
-  [405, HTML, 'UNEXPECTED_STATUS', `the server answered (405) and says: Attention Required!; ${LOOK}`],
+  [
+    400,
+    '<html><body>Bad Request</body></html>',
+    'BAD_REQUEST',
+    `the server rejected the request as invalid (400) with a page of HTML; ${ELSEWHERE}`,
+  ],
+  [
+    403,
+    HTML,
+    'FORBIDDEN',
+    `access is refused (403) with a page of HTML (its title: Attention Required!); ${ELSEWHERE}`,
+  ],
+  [
+    405,
+    HTML,
+    'UNEXPECTED_STATUS',
+    `the server answered (405) with a page of HTML (its title: Attention Required!); ${LOOK}`,
+  ],
   [
     422,
     'error code: 1020',
@@ -85,7 +104,12 @@ it.each([
     'SERVER_ERROR',
     'the server failed (500) and says: Server Error (tried 3 times)',
   ],
-  [200, '{"data":[', 'BAD_RESPONSE', 'the answer breaks off after 9 bytes (tried 3 times)'],
+  [
+    200,
+    '{"data":[',
+    'BAD_RESPONSE',
+    `the answer breaks off after 9 bytes; if it stays so, look at the server, or at a proxy before it (tried 3 times)`,
+  ],
 ])('%i with %j each time fails after the last attempt', async (status, body, code, says) => {
   foresee().times(3).reply(status, body)
   const { errorOf } = createSetting()

@@ -28,6 +28,20 @@ describe('a 401', () => {
     expect(reports.filter(([what]) => what === 'request')).toHaveLength(1)
   })
 
+  it('with a page of HTML is told, and kept, with where it came from', async () => {
+    foresee().reply(401, '<html><head><title>Proxy login</title></head></html>')
+    const { errorOf, holdStore } = createSetting()
+
+    const { message } = await errorOf()
+
+    const refusal =
+      'the token of organization acme was refused (401) with a page of HTML (its title: Proxy login)'
+    expect(message).toContain(
+      `${refusal} at orders page 1; it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there; else the token was revoked`,
+    )
+    expect(holdStore.heldReason()).toBe(refusal)
+  })
+
   it('that an earlier run met keeps the token from being sent', async () => {
     const { errorOf, reports } = createSetting({ holdStore: createHoldStore('the token was refused (401)') })
 

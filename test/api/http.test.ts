@@ -2,11 +2,11 @@ import { getEventListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { inspect } from 'node:util'
-import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { RequestError } from 'got'
 import { describe, expect, it } from 'vitest'
+import { errorOfRequest } from '../../src/api/causes.ts'
 import { createHttpGet, type HttpOptions } from '../../src/api/http.ts'
-import { errorOfRequest } from '../../src/api/response-errors.ts'
 import { JobError, RetryableError } from '../../src/errors.ts'
 import { createSetting } from './helpers/api.ts'
 import { pageText } from './helpers/job.ts'
@@ -55,6 +55,10 @@ function every10Ms(socket: Socket | null, text: string): void {
   socket?.on('close', () => clearInterval(timer))
 }
 
+/** An alert of TLS, by its number. */
+const alert = (number: number) => async () =>
+  secured(await serveBytes(Buffer.from([0x15, 3, 3, 0, 2, 2, number]))())
+
 const HTTP = 'HTTP/1.1 200 OK\r\n'
 const whole = gzipSync(JSON.stringify(Array.from({ length: 5000 }, (_, index) => index * 7919)))
 const damaged = Buffer.concat([whole.subarray(0, 200), Buffer.alloc(200, 7), whole.subarray(400)])
@@ -75,15 +79,11 @@ describe('a request without a whole answer', () => {
       async () => secured(await serveRaw((socket) => socket.destroy())),
       /^NETWORK/,
     ],
-    [
-      'an alert of TLS',
-      async () => secured(await serveBytes(Buffer.from([0x15, 3, 3, 0, 2, 2, 80]))()),
-      /EPROTO: tlsv1 alert internal error/,
-    ],
+    ['an alert of TLS', alert(80), /EPROTO: tlsv1 alert internal error/],
     [
       'half of a gzip',
       encoded('gzip', whole.subarray(0, whole.length / 2)),
-      /^BAD_RESPONSE the compressed answer breaks off or is damaged \(Z_BUF_ERROR/,
+      /^BAD_RESPONSE the compressed answer breaks off or is damaged; if it stays so, look at the server.*\(Z_BUF_ERROR/,
     ],
     ['a damaged gzip', encoded('gzip', damaged), /^BAD_RESPONSE.*Z_DATA_ERROR/],
     ['half of a brotli', encoded('br', brotliCompressSync(whole).subarray(0, -20)), /^BAD_RESPONSE/],
@@ -104,8 +104,16 @@ describe('a request without a whole answer', () => {
     [
       'a certificate that nobody vouches for',
       () => serveTls(createSelfSigned(), (_request, response) => response.end('[]')),
-      /^NETWORK the server's certificate is refused;.*\(DEPTH_ZERO_SELF_SIGNED_CERT at https/,
+      /^NETWORK.*signed by nobody .* NODE_EXTRA_CA_CERTS .*\(DEPTH_ZERO_SELF_SIGNED_CERT at https/,
     ],
+    ['no common cipher', alert(40), /^NETWORK.*no version or cipher.*ssl\/tls alert handshake failure at/],
+    [
+      'no common version of TLS',
+      alert(70),
+      /^NETWORK.*no version or cipher.*tlsv1 alert protocol version at/,
+    ],
+    ['another name', alert(112), /^NETWORK the server has no certificate for this name; look at api.baseUrl/],
+    ['a certificate of ours', alert(116), /^NETWORK the server asks for a certificate of this client/],
     [
       'SSH',
       serveBytes('SSH-2.0-OpenSSH_9.2\r\n'),
@@ -119,7 +127,40 @@ describe('a request without a whole answer', () => {
     [
       'headers beyond 16 kB',
       serveBytes(`${HTTP}X-More: ${'x'.repeat(20_000)}\r\n\r\n`),
-      /^BAD_RESPONSE.*HPE_HEADER_OVERFLOW/,
+      /^BAD_RESPONSE the answer has more than 16 kB of headers; look at .*HPE_HEADER_OVERFLOW/,
+    ],
+    [
+      'folded headers',
+      serveBytes(`${HTTP}X-A: a\r\n b: c\r\nContent-Length: 2\r\n\r\n[]`),
+      /^BAD_RESPONSE.*breaks its rules.*HPE_INVALID_HEADER_TOKEN/,
+    ],
+    [
+      'a switch to another protocol',
+      () =>
+        serveRaw((socket) =>
+          socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
+        ),
+      /^UNEXPECTED_STATUS the server answered \(101\); look at api.baseUrl/,
+    ],
+    [
+      'gzip that is none',
+      encoded('gzip', Buffer.from('{"data":[]}')),
+      /^BAD_RESPONSE the answer is not compressed as its Content-Encoding says/,
+    ],
+    [
+      'zstd that is none',
+      encoded('zstd', Buffer.from('{"data":[]}')),
+      /^BAD_RESPONSE the answer is not compressed as its Content-Encoding says/,
+    ],
+    [
+      'raw deflate',
+      encoded('deflate', deflateRawSync('[]')),
+      /^BAD_RESPONSE the answer is encoded as deflate, which was not asked for; look at the server/,
+    ],
+    [
+      'an unknown encoding',
+      encoded('compress', Buffer.from('[]')),
+      /encoded as compress, which was not asked/,
     ],
     [
       'a body beyond the limit, with a length',
@@ -167,17 +208,25 @@ describe('a request without a whole answer', () => {
       'the network failed (ENOTFOUND) at https://x.example, a name that is not known',
     ],
     ['EIO', 'RetryableError', 'the network failed (EIO) at https://x.example'],
+    [
+      'EACCES',
+      'RetryableError',
+      'the network failed (EACCES) at https://x.example, which this machine may not connect to (a firewall?)',
+    ],
     ...[
-      'CERT_HAS_EXPIRED',
-      'ERR_TLS_CERT_ALTNAME_INVALID',
-      'HOSTNAME_MISMATCH',
-      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-      'INVALID_CA',
-      'CRL_HAS_EXPIRED',
-    ].map((code): [string, 'JobError', string] => [
+      ['CERT_HAS_EXPIRED', "has expired or is not valid yet, or this machine's clock is wrong; look at both"],
+      ['ERR_TLS_CERT_ALTNAME_INVALID', 'is for another host; look at api.baseUrl'],
+      ['HOSTNAME_MISMATCH', 'is for another host; look at api.baseUrl'],
+      [
+        'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+        'is signed by nobody whom this machine trusts; name a file with the CA in NODE_EXTRA_CA_CERTS if the server is yours',
+      ],
+      ['INVALID_CA', 'is refused; it is for whoever runs the server to mend'],
+      ['CRL_HAS_EXPIRED', 'is refused; it is for whoever runs the server to mend'],
+    ].map(([code = '', says]): [string, 'JobError', string] => [
       code,
       'JobError',
-      `the server's certificate is refused; look at it, at api.baseUrl, at this machine's clock, or name your own authority in NODE_EXTRA_CA_CERTS (${code} at https://x.example)`,
+      `the server's certificate ${says} (${code} at https://x.example)`,
     ]),
   ])('of the code %s is a %s', (code, name, message) => {
     // As got has it; its options, which hold the request's headers, are left out.

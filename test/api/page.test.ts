@@ -91,18 +91,23 @@ describe('a page', () => {
       { lastPage: null, total: 27 },
     ],
     ['further fields', paged({ meta: { sum: 1 }, links: { more: 1 }, extra: [1] }), { total: 27 }],
-    ['a success that is 1', paged({ success: 1 }), { total: 27 }],
+    ['a total that Laravel merged of two', paged({ meta: { total: [27, 27] } }), { total: null }],
     ['no further page', paged({ links: { next: null } }), { next: null }],
     ['white space around it, and a byte order mark', `\ufeff\r\n\t ${paged()} \n`, { total: 27 }],
   ])('may have %s', (_case, body, expected) => {
     expect(read(body)).toMatchObject(expected)
   })
 
+  it.each([true, 1, '1', 'true', 'True', 'yes', 'ok', 'success'])('may have the success %j', (success) => {
+    expect(read(paged({ success }))).toMatchObject({ total: 27 })
+  })
+
   it.each([-1, '1,024', 'n/a', 60.5, '', null, true, [1]])(
     'may have any total that is not to be counted by: %j',
     (total) => {
       expect(read(paged({ meta: { total } }), 'ignore')).toMatchObject({ total: null, lastPage: 2 })
-      expect(read(JSON.stringify({ data: [1], meta: { total } }), 'ignore')).toMatchObject({ total: null })
+      const meta = { total, current_page: 1, last_page: 1 }
+      expect(read(JSON.stringify({ data: [1], meta }), 'ignore')).toMatchObject({ total: null })
     },
   )
 
@@ -145,23 +150,33 @@ describe('an answer that is no list', () => {
     [
       'a page of HTML',
       '<!DOCTYPE html><html><head><title>Log in</title></head></html>',
-      "the answer is not JSON and says: Log in; is api.baseUrl the API's address?",
+      "the answer is a page of HTML, not JSON (its title: Log in); is api.baseUrl the API's address, or does a login page or a proxy answer?",
     ],
     [
       'a text',
       'Too Many\u001b Attempts.',
-      "the answer is not JSON and says: Too Many\\u{1b} Attempts.; is api.baseUrl the API's address?",
+      "the answer is not JSON: Too Many\\u{1b} Attempts.; is api.baseUrl the API's address?",
     ],
+    [
+      'a warning of PHP before a list',
+      '<br />\n<b>Warning</b>: Undefined index\n[]',
+      "the answer is not JSON: Warning: Undefined index\\u{a}[]; is api.baseUrl the API's address?",
+    ],
+    ['XML', '<a><b>no</b></a>', "the answer is not JSON: no; is api.baseUrl the API's address?"],
     [
       'broken JSON',
       '{"data":[1,]}',
-      'the answer is not JSON and says: {"data":[1,]}; is api.baseUrl the API\'s address?',
+      'the answer is broken JSON (Unexpected token \']\'): {"data":[1,]}; look at the server, or at a proxy before it',
     ],
-    ['Latin 1', [0x5b, 0x22, 0xe9, 0x22, 0x5d], 'the answer is not UTF-8 text'],
+    [
+      'Latin 1',
+      [0x5b, 0x22, 0xe9, 0x22, 0x5d],
+      'the answer is not UTF-8 text; look at the server, or at a proxy before it',
+    ],
     [
       'a list with half a character behind it',
       [0x5b, 0x5d, 0xe2, 0x82],
-      `the answer is not JSON and says: []\ufffd; is api.baseUrl the API's address?`,
+      'the answer is broken JSON (Unexpected non-whitespace character after JSON at position 2 (line 1 column 3)): []\ufffd; look at the server, or at a proxy before it',
     ],
     ['null', 'null', 'the answer is not a list'],
     ['an object without data', '{"items":[]}', 'the answer\'s "data" is not a list'],
@@ -175,7 +190,7 @@ describe('an answer that is no list', () => {
       (no): [string, string, string] => [
         `a success that says no: ${no}`,
         `{"success":${no},"message":"over quota","data":[]}`,
-        'the answer\'s "success" is not true and says: over quota',
+        'the answer\'s "success" says no and says: over quota',
       ],
     ),
     ['links that are a text', '{"data":[1],"links":"x"}', 'the answer\'s "links" is not an object'],
@@ -210,6 +225,7 @@ describe('an answer that is no list', () => {
     ['page 1 of nobody knows how many', { meta: { current_page: 1 } }],
     ['the length of a page', { meta: { per_page: 25 } }],
     ['a cursor', { meta: { total: 3, next_cursor: 'x' } }],
+    ['a total in meta, and a greater one beside data', { total: 27, meta: { total: 3 } }],
   ])('may be a list of 3 that says there are more, without links: %s', (_case, fields) => {
     expect(errorOf(JSON.stringify({ data: [1, 2, 3], ...fields })).message).toMatch(
       /^the answer is paged \(it has .*\) but has no "links" to follow$/,
@@ -236,7 +252,9 @@ describe('an answer that breaks off', () => {
     const broken = Array.from({ length: body.length - 1 }, (_, index) => body.subarray(0, index + 1))
 
     expect(broken.filter((part) => !(errorOf(part) instanceof RetryableError))).toEqual([])
-    expect(errorOf('{"da').message).toBe('the answer breaks off after 4 bytes')
+    expect(errorOf('{"da').message).toBe(
+      'the answer breaks off after 4 bytes; if it stays so, look at the server, or at a proxy before it',
+    )
   })
 
   it.each(['{"data":[1],}', "{'data':[1]}", '{"data":[1]}]', 'text ['])(
@@ -276,7 +294,7 @@ describe('items', () => {
 
     fc.assert(
       fc.property(spoiled(bodies), (body) => {
-        const isTaken = !/not JSON|breaks off|is empty/.test(messageOf(() => read(body)))
+        const isTaken = !/not JSON|broken JSON|breaks off|is empty/.test(messageOf(() => read(body)))
 
         expect(isTaken).toBe(messageOf(() => JSON.parse(body.trim())) === '')
       }),
