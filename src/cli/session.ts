@@ -93,7 +93,8 @@ function closedSource(error: unknown): PageSource {
   }
 }
 
-function apiOptions({ api, rateLimit, retry, concurrency }: Config, runtime: Runtime) {
+function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Config, runtime: Runtime) {
+  const shares = organizations.map(({ refresh }) => (refresh === false ? 0 : refresh.share))
   return {
     baseUrl: api.baseUrl,
     timeoutMs: api.timeout,
@@ -103,6 +104,7 @@ function apiOptions({ api, rateLimit, retry, concurrency }: Config, runtime: Run
     rate: {
       requestsPerMinute: rateLimit.requestsPerMinute,
       sharePercent: rateLimit.sharePercent,
+      refreshPercent: Math.max(0, ...shares),
       fallbackWaitMs: rateLimit.fallbackWait,
       maxWaitMs: rateLimit.maxWait,
     },

@@ -1,3 +1,4 @@
+import type { Urgency } from '../../sync/types.ts'
 import { LONGEST_MS, type RateHeaders } from './headers.ts'
 
 // The decisions about one budget of requests, as pure functions of its row and the time. limiter.ts reads and writes the row.
@@ -22,6 +23,8 @@ export interface RateRules {
   requestsPerMinute: number | null
   /** Our part of the announced limit. */
   sharePercent: number
+  /** The part of the budget that refreshes may use. */
+  refreshPercent: number
   /** The pause after a 429 that announces none. */
   fallbackWaitMs: number
 }
@@ -38,6 +41,8 @@ export interface Budget {
   window: Window | null
   /** Permits that our own ceiling counts: the end of a half second, and those taken in it. Oldest first. */
   sent: readonly (readonly [number, number])[]
+  /** When a refresh left last. */
+  refreshedAt: number
 }
 
 /** A window of the server's limit, as far as its answers show it. */
@@ -50,7 +55,14 @@ interface Window {
   left: number
 }
 
-export const FRESH: Budget = { closedUntil: 0, refused: 0, limit: null, window: null, sent: [] }
+export const FRESH: Budget = {
+  closedUntil: 0,
+  refused: 0,
+  limit: null,
+  window: null,
+  sent: [],
+  refreshedAt: 0,
+}
 
 /** The budget of a stored text; `closedUntil` is stored beside it. */
 export function budgetOf(text: string | null, closedUntil: number): Budget {
@@ -105,33 +117,48 @@ export interface Wait {
   reason: string
 }
 
-/** What the next request has to wait for longest; null if it may leave. `budget` is a result of `asOfNow`. */
-export function waitFor(budget: Budget, rules: RateRules, now: number): Wait | null {
-  const { closedUntil, limit, window } = budget
+/**
+ * What the next request has to wait for longest; null if it may leave. A walk that used a whole window at once would keep refreshes waiting
+ * for the next one: in a minute after a refresh, others get the refreshes' part of the window evenly over the rest of it.
+ * @param budget A result of `asOfNow`.
+ */
+export function waitFor(budget: Budget, rules: RateRules, now: number, urgency: Urgency): Wait | null {
+  const { closedUntil, limit, window, sent, refreshedAt } = budget
+  const { requestsPerMinute, refreshPercent } = rules
+  const isShared = urgency !== 'refresh' && refreshedAt <= now && now < refreshedAt + MINUTE_MS
+  const roomAt = (left: number, most: number, endsAt: number) => {
+    if (left <= 0) return endsAt
+    return isShared ? Math.ceil(endsAt - (left / ((most * refreshPercent) / 100)) * MINUTE_MS) : 0
+  }
   const waits: Wait[] = [{ until: closedUntil, reason: 'the server asked for a pause' }]
-  if (window !== null && window.left <= 0)
-    waits.push({ until: window.endsAt, reason: `the server's limit of ${limit} requests a minute` })
-  if (rules.requestsPerMinute !== null) {
-    const reason = `our own limit of ${rules.requestsPerMinute} requests a minute`
-    waits.push({ until: roomAt(budget.sent, rules.requestsPerMinute), reason })
+  if (window !== null && limit !== null) {
+    const until = roomAt(window.left, shareOf(limit, rules), window.endsAt)
+    waits.push({ until, reason: `the server's limit of ${limit} requests a minute` })
+  }
+  if (requestsPerMinute !== null) {
+    const { most, inMs } = ceilingOf(requestsPerMinute)
+    const { left, endsAt } = leftOf(sent, most, inMs)
+    const reason = `our own limit of ${requestsPerMinute} requests a minute`
+    waits.push({ until: roomAt(left, most, endsAt), reason })
   }
   const longest = waits.reduce((most, wait) => (wait.until > most.until ? wait : most))
   return longest.until > now ? longest : null
 }
 
-/** When our own ceiling has room: once the permit that fills it does not count any more. */
-function roomAt(sent: Budget['sent'], requestsPerMinute: number): number {
-  const { most, inMs } = ceilingOf(requestsPerMinute)
+/** What our own ceiling leaves, and when the permit that fills it, else the oldest one, does not count any more. */
+function leftOf(sent: Budget['sent'], most: number, inMs: number): { left: number; endsAt: number } {
   let left = most
+  let endsAt = 0
   for (const [end, count] of sent.toReversed()) {
     left -= count
-    if (left <= 0) return end + inMs + ARRIVAL_MS
+    endsAt = end + inMs + ARRIVAL_MS
+    if (left <= 0) break
   }
-  return 0
+  return { left, endsAt }
 }
 
 /** The budget with one more permit. */
-export function withPermit(budget: Budget, rules: RateRules, now: number): Budget {
+export function withPermit(budget: Budget, rules: RateRules, now: number, urgency: Urgency): Budget {
   const { limit, window, sent } = budget
   const begun = window ?? {
     begunAt: now,
@@ -142,6 +169,7 @@ export function withPermit(budget: Budget, rules: RateRules, now: number): Budge
     ...budget,
     window: limit === null ? null : { ...begun, left: begun.left - 1 },
     sent: rules.requestsPerMinute === null ? [] : withSent(sent, now),
+    refreshedAt: urgency === 'refresh' ? now : budget.refreshedAt,
   }
 }
 

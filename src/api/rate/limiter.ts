@@ -105,12 +105,12 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
   }
 
   /** Takes a permit for a request that leaves at once. */
-  async function take(): Promise<boolean> {
+  async function take({ urgency }: Waiting): Promise<boolean> {
     let isTaken = false
     await write((before) => {
       // Time passed while the row's lock was waited for.
-      isTaken = waitFor(before, rules, now()) === null
-      return isTaken ? withPermit(before, rules, now()) : before
+      isTaken = waitFor(before, rules, now(), urgency) === null
+      return isTaken ? withPermit(before, rules, now(), urgency) : before
     })
     return isTaken
   }
@@ -135,7 +135,7 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     isServing = true
     for (let one = first(); one; one = first()) {
       try {
-        if (await isOpen()) await letFirstLeave()
+        if (await isOpenFor(one)) await letFirstLeave()
       } catch (error) {
         line.delete(one)
         one.permit.reject(error)
@@ -145,14 +145,14 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
   }
 
   /** False once it has waited for a while, or something happened: then the first in line may be another one. */
-  async function isOpen(): Promise<boolean> {
+  async function isOpenFor({ urgency }: Waiting): Promise<boolean> {
     // Before the look, so that what happens after it ends the sleep.
     woken = new AbortController()
     // A budget that is open needs no look at the row: a permit cannot be taken from an old one.
-    if (waitFor(budget(), rules, now())) await inTurn(read)
+    if (waitFor(budget(), rules, now(), urgency)) await inTurn(read)
     const refusal = refusalOf(budget())
     if (refusal) throw refusal
-    const wait = waitFor(budget(), rules, now())
+    const wait = waitFor(budget(), rules, now(), urgency)
     if (!wait && !mustBeAlone()) return true
     const until = wait?.until ?? now() + LOOK_EVERY_MS
     if (wait && until >= now() + LOOK_EVERY_MS) {
@@ -181,7 +181,7 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     const one = mustBeAlone() ? undefined : first()
     const isTaken =
       one !== undefined &&
-      (await take().catch((error: unknown) => {
+      (await take(one).catch((error: unknown) => {
         release()
         throw error
       }))

@@ -26,6 +26,7 @@ const OPTIONS: Omit<ApiOptions, 'now' | 'sleep' | 'budgets'> = {
   rate: {
     requestsPerMinute: null,
     sharePercent: 100,
+    refreshPercent: 10,
     fallbackWaitMs: 60_000,
     maxWaitMs: 900_000,
   },

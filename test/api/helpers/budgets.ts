@@ -9,6 +9,7 @@ export const DAY = 24 * 60 * MINUTE
 export const RULES: RateRules = {
   requestsPerMinute: null,
   sharePercent: 100,
+  refreshPercent: 10,
   fallbackWaitMs: MINUTE,
 }
 

@@ -12,6 +12,7 @@ import {
   withPermit,
 } from '../../../src/api/rate/budget.ts'
 import type { RateHeaders } from '../../../src/api/rate/headers.ts'
+import type { Urgency } from '../../../src/sync/types.ts'
 import { announced, DAY, MINUTE, NOTHING, NOW, RULES, SECOND } from '../helpers/budgets.ts'
 
 type Window = NonNullable<Budget['window']>
@@ -26,9 +27,9 @@ function budgetWith(window: Partial<Window> | null, others: Partial<Budget> = {}
   return { ...FRESH, limit: 60, window: window && whole, ...others }
 }
 
-function waitOf(budget: Partial<Budget>, changed: Partial<RateRules> = {}) {
+function waitOf(budget: Partial<Budget>, changed: Partial<RateRules> = {}, urgency: Urgency = 'walk') {
   const rules = { ...RULES, ...changed }
-  const wait = waitFor(asOfNow({ ...FRESH, ...budget }, rules, NOW), rules, NOW)
+  const wait = waitFor(asOfNow({ ...FRESH, ...budget }, rules, NOW), rules, NOW, urgency)
   return wait && [wait.until - NOW, wait.reason]
 }
 
@@ -65,6 +66,22 @@ describe('the next request', () => {
     expect(waited?.[0] ?? null).toBe(wait)
   })
 
+  // 6 of 60 are the refreshes' part: one in 10 seconds.
+  it.each<[string, Urgency, Partial<Budget>, Partial<RateRules>, number | null]>([
+    ['waits until its part is released', 'walk', budgetWith({ left: 1 }), {}, 10_000],
+    ['waits as an older page, too', 'older', budgetWith({ left: 1 }), {}, 10_000],
+    ['goes where more is released', 'walk', budgetWith({ left: 2 }), {}, null],
+    ['goes if it is a refresh', 'refresh', budgetWith({ left: 1 }), {}, null],
+    ['goes at the end of the window', 'walk', budgetWith({ left: 1, endsAt: NOW + 9999 }), {}, null],
+    ['goes where refreshes have no part', 'walk', budgetWith({ left: 1 }), { refreshPercent: 0 }, null],
+    ['goes a minute later', 'walk', budgetWith({ left: 1 }, { refreshedAt: NOW - MINUTE }), {}, null],
+    ['waits under a ceiling', 'walk', { sent: [[NOW - 41_000, 59]] }, { requestsPerMinute: 60 }, 10_000],
+  ])('after a refresh %s', (_case, urgency, budget, rules, wait) => {
+    expect(
+      waitOf({ ...budget, refreshedAt: budget.refreshedAt || NOW - 1 }, rules, urgency)?.[0] ?? null,
+    ).toBe(wait)
+  })
+
   it('never waits longer than a day, whatever the clock was', () => {
     const times = fc.integer({ min: NOW - 2 * DAY, max: NOW + 2 * DAY })
     const counts = fc.integer({ min: 0, max: 5 })
@@ -88,21 +105,22 @@ describe('a permit', () => {
     const rules = { ...RULES, requestsPerMinute: 60 }
     const times = [NOW + 1, NOW + 500, NOW + 501]
 
-    const { sent } = times.reduce((budget, at) => withPermit(budget, rules, at), FRESH)
+    const { sent } = times.reduce((budget, at) => withPermit(budget, rules, at, 'walk'), FRESH)
 
     expect(sent).toEqual([
       [NOW + 500, 2],
       [NOW + 1000, 1],
     ])
-    expect(withPermit(FRESH, RULES, NOW)).toEqual(FRESH)
+    expect(withPermit(FRESH, RULES, NOW, 'walk')).toEqual(FRESH)
+    expect(withPermit(FRESH, RULES, NOW, 'refresh')).toEqual({ ...FRESH, refreshedAt: NOW })
   })
 
   it('begins a window of our share of the limit, or takes one of it', () => {
     const rules = { ...RULES, sharePercent: 50 }
-    const first = withPermit(budgetWith(null), rules, NOW)
+    const first = withPermit(budgetWith(null), rules, NOW, 'walk')
 
     expect(first.window).toEqual({ begunAt: NOW, endsAt: NOW + 70_000, left: 29 })
-    expect(withPermit(first, rules, NOW + 1).window).toEqual({ ...first.window, left: 28 })
+    expect(withPermit(first, rules, NOW + 1, 'walk').window).toEqual({ ...first.window, left: 28 })
   })
 })
 

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import type { Urgency } from '../../../src/sync/types.ts'
-import { MINUTE } from '../helpers/budgets.ts'
+import { announced, MINUTE } from '../helpers/budgets.ts'
 import { settle } from '../helpers/clock.ts'
 import { createSetting, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
 import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
@@ -129,6 +129,33 @@ describe('waiters', () => {
 
     expect(waiters.map(({ sent }) => sent)).toEqual([true, true, true])
   })
+})
+
+it('a refresh finds room every 2 seconds beside a walk that asks all the time', async () => {
+  const { limiter, clock } = createSetting({ rules: { refreshPercent: 50 } })
+  const stop = new AbortController()
+  const { signal } = stop
+  let left = 0
+  const send = (urgency: Urgency) => {
+    const request = async () => {
+      if (urgency === 'refresh') left++
+      await clock.sleep(50, signal)
+      return { announced: announced(60, 60), isThrottled: false }
+    }
+    return limiter.send(request, { urgency, observe: () => {}, signal })
+  }
+  const walk = async () => {
+    for (;;) await send('walk')
+  }
+  send('refresh').catch(() => {})
+  await clock.pass(1000)
+  walk().catch(() => {})
+  for (let refreshes = 1; refreshes <= 60; refreshes++) {
+    expect(left).toBe(refreshes)
+    send('refresh').catch(() => {})
+    await clock.pass(2000)
+  }
+  stop.abort()
 })
 
 describe('a pause', () => {

@@ -58,6 +58,7 @@ async function createScene() {
       rules: {
         requestsPerMinute: CEILING,
         sharePercent: 100,
+        refreshPercent: 10,
         fallbackWaitMs: MINUTE,
         maxWaitMs: 15 * MINUTE,
       },
