@@ -7,9 +7,10 @@ import type { OracleContext } from './context.ts'
 import { watchFreshness } from './freshness.ts'
 import { watchHolds } from './holds.ts'
 import { watchLedger } from './ledger.ts'
-import { watchOwners, watchRuns } from './owners.ts'
+import { watchOwners } from './owners.ts'
 import { watchPace } from './pace.ts'
 import { watchRemovals } from './removals.ts'
+import { watchRuns } from './runs.ts'
 import { watchVersions } from './versions.ts'
 import { watchWalks } from './walks.ts'
 
@@ -17,21 +18,24 @@ import { watchWalks } from './walks.ts'
 export function createOracle(context: OracleContext, lists: ReadonlyMap<string, SimulatedList>) {
   const { mirror, complain } = context
   const versions = watchVersions(context)
+  const runs = watchRuns(context)
   const removals = watchRemovals(context)
   const walks = watchWalks(context, lists)
   const freshness = watchFreshness(context, lists, versions.liveOf)
   const owners = watchOwners(context)
   const ledger = watchLedger(context, {
     onSaved(inHand, walk) {
-      const { process, job } = inHand.request
+      const { request } = inHand
+      const { process, job } = request
       if (owners.isOvertaken(process, job))
         complain(`${process.name} writes a page of a job that it has lost`, job)
       if (walk) walks.onSaved(inHand, walk)
-      const at = versions.onSaved(inHand, walk)
+      const saved = versions.onSaved(inHand, walk)
+      runs.onSaved(request, saved)
       if (walk) removals.onSaved(inHand, walk)
       else {
         removals.onRefreshed(inHand)
-        freshness.onRefreshed(job, at)
+        freshness.onRefreshed(job, saved.at)
       }
     },
     onWalk(job, walk, before) {
@@ -50,6 +54,7 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
     const gone = versions.takeGone(job)
     if (gone.length === 0) return
     if (freshness.isUnderWay(job)) complain('a refresh removes items', job)
+    runs.onGone(job, gone.length)
     removals.takeGone(job, gone)
   }
 
@@ -66,7 +71,7 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
     listenWith({ 'run finished': ({ job }) => takeGone(job) }),
     removals.tell,
     walks.tell,
-    watchRuns(context),
+    runs.tell,
     freshness.tell,
   ]
   const ofAll = [watchHolds(context), watchPace(context), owners.tell]

@@ -107,37 +107,3 @@ export function watchOwners({ now, wasLockedSince, mirror, complain, note }: Ora
   })
   return { tell, isOvertaken }
 }
-
-/** A run says how it ended, one of a job is running, and one that has not asked for anything may be taken back. */
-export function watchRuns({ mirror, complain }: OracleContext) {
-  // The line of a run that was taken back leaves its id to whichever comes next.
-  const lineOf = (job: string, id: number) =>
-    mirror.ofJob(job, 'SELECT * FROM sync_runs', 'AND id = ?', id)[0]
-  /** By run, its job. */
-  const jobsOf = new Map<number, string>()
-
-  function onBegan(told: HappeningOf<'run began' | 'refresh began'>): void {
-    jobsOf.set(told.run, told.job)
-    const isWithin = told.kind === 'refresh began' && told.within !== null
-    const running = mirror.ofJob(told.job, 'SELECT id FROM sync_runs', "AND status = 'running'").length
-    if (running !== (isWithin ? 2 : 1)) complain(`${running} runs of one job are running`, told.job)
-  }
-
-  function onFinished({ job, run: id, status }: HappeningOf<'run finished' | 'refresh finished'>): void {
-    const line = lineOf(job, id)
-    if (line?.status !== status || !line.finished_at)
-      complain(`run ${id} is ${String(line?.status)}, not ${status}`, job)
-  }
-
-  return listenWith({
-    'run began': onBegan,
-    'refresh began': onBegan,
-    'run finished': onFinished,
-    'refresh finished': onFinished,
-    'run cancelled'({ run: id }) {
-      const job = jobsOf.get(id) ?? ''
-      const line = lineOf(job, id)
-      if (line) complain(`run ${id} was taken back and is there`, job)
-    },
-  })
-}

@@ -1,4 +1,11 @@
-import { type HappeningOf, knownOfJobs, listenWith, type Request, type Tell } from '../happening.ts'
+import {
+  type HappeningOf,
+  knownOfJobs,
+  listenWith,
+  type Outcome,
+  type Request,
+  type Tell,
+} from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import type { OracleContext } from './context.ts'
 import { mayBeOvertaken } from './owners.ts'
@@ -73,14 +80,11 @@ export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: O
 
   function onDelivered({ request, outcome }: HappeningOf<'delivered'>): void {
     inFlight.delete(request)
-    if (outcome.kind !== 'answer') return
     const { process, job } = request
     const told = { by: process, at: now() }
-    const seconds = outcome.headers['retry-after']
-    const wishMs = seconds === undefined ? null : Number(seconds) * 1000
-    if (outcome.status >= 500 && wishMs !== null) notBefore.set(job, { ...told, until: now() + wishMs })
-    const isLong = outcome.status >= 500 && wishMs !== null && wishMs > rateLimit.maxWait
-    const pauseMs = outcome.status === 429 ? (wishMs ?? rateLimit.fallbackWait) : isLong ? wishMs : null
+    const wishMs = outcome.kind === 'answer' && outcome.status >= 500 ? retryAfter(outcome) : null
+    if (wishMs !== null) notBefore.set(job, { ...told, until: now() + wishMs })
+    const pauseMs = pauseOf(outcome, rateLimit)
     const scope = scopeOf(request)
     const until = now() + Math.min(pauseMs ?? 0, DAY_MS)
     if (pauseMs !== null && until > (closures.get(scope)?.until ?? 0)) closures.set(scope, { ...told, until })
@@ -119,4 +123,18 @@ export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: O
     killed: onEnd,
     ended: onEnd,
   })
+}
+
+/** What an answer says when to come back, in milliseconds. */
+function retryAfter({ headers }: Outcome & { kind: 'answer' }): number | null {
+  const seconds = headers['retry-after']
+  return seconds === undefined ? null : Number(seconds) * 1000
+}
+
+/** How long an answer asks everybody to be silent, in milliseconds; null where it asks for nothing of that kind. */
+export function pauseOf(outcome: Outcome, rules: { maxWait: number; fallbackWait: number }): number | null {
+  if (outcome.kind !== 'answer') return null
+  const told = retryAfter(outcome)
+  if (outcome.status === 429) return told ?? rules.fallbackWait
+  return outcome.status >= 500 && told !== null && told > rules.maxWait ? told : null
 }

@@ -13,6 +13,14 @@ interface Version {
   firstSeen: string
 }
 
+/** What a page has changed. `at`: its time; null for a refresh's that has changed nothing. */
+export interface SavedPage {
+  at: string | null
+  items: number
+  added: number
+  changed: number
+}
+
 /** A row that was live and is not any more. */
 export interface Gone {
   id: number
@@ -52,9 +60,9 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
 
   /**
    * Takes note of a page that was committed just now, and looks whether its rows are there, since the time of the page. `walk`: null for a
-   * refresh, whose time its rows alone have. Returns that time; null where a refresh has changed nothing.
+   * refresh, whose time its rows alone have.
    */
-  function onSaved(inHand: PageInHand, walk: WalkRow | null): string | null {
+  function onSaved(inHand: PageInHand, walk: WalkRow | null): SavedPage {
     const { page, request } = inHand
     const { job } = request
     const rows = rawRows(job)
@@ -62,9 +70,10 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
     const times = changed.flatMap(({ id }) => rows.get(id)?._changed_at ?? []).map(String)
     const at = walk?.updated_at ?? times.toSorted()[0] ?? null
     checkTime(inHand, at, walk === null, changed)
+    const added = changed.filter(({ id }) => !liveOf(job, id)).length
     for (const item of changed) note(job, item, at ?? '')
     for (const { id } of page.items) compareLive(job, id, rows.get(id))
-    return at
+    return { at, items: page.items.length, added, changed: changed.length - added }
   }
 
   /**
