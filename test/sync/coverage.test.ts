@@ -135,13 +135,13 @@ describe('a list that cannot be counted by its total', () => {
   })
 })
 
-/** Pages of one item, and after five of none. */
+/** Pages of one item, and after five of none; the last page is always the next one. */
 const endless = ({ page }: Answer, number: number) => ({
   ids: number > 5 ? [] : [`${page}`],
   items: number > 5 ? 0 : 1,
   next: page + 1,
   total: null,
-  lastPage: null,
+  lastPage: page + 1,
 })
 
 it('a list without end is given up after a thousand pages without a new item', () => {

@@ -18,7 +18,7 @@ import {
  */
 export const READING_VERSION = 5
 
-/** So many pages in a row without a new item, and as many as the list has, are a circle. */
+/** So many pages in a row without a new item, and as many as were read before, are a circle. What a list says of its length may grow with it. */
 const CIRCLE_PAGES = 1000
 
 /** A walk's reading of its list, as far as it has come. It lives in memory alone: the page ledger has all that it was told. */
@@ -36,7 +36,8 @@ export class WalkReading extends WalkFacts {
   #name: string
   #steps: Steps<Reading>
   #wasResumed = false
-  #pagesWithoutNews = 0
+  /** Answers up to the last one with a new item. */
+  #newsAt = 0
 
   /** @param name The list, in errors. */
   constructor(rules: WalkRules, name: string) {
@@ -81,11 +82,12 @@ export class WalkReading extends WalkFacts {
     if (step.done) this.result = step.value
   }
 
-  #assertNoCircle({ ids, next, lastPage }: Answer): void {
-    const hasNews = ids.some((id) => this.places.of(id) === undefined)
-    this.#pagesWithoutNews = hasNews || next === null ? 0 : this.#pagesWithoutNews + 1
-    if (this.#pagesWithoutNews < Math.max(CIRCLE_PAGES, lastPage ?? 0)) return
-    const circle = `the last ${counted(this.#pagesWithoutNews, 'page')} brought nothing new`
+  #assertNoCircle({ ids, next }: Answer): void {
+    const answers = this.answers + 1
+    if (next === null || ids.some((id) => this.places.of(id) === undefined)) this.#newsAt = answers
+    const without = answers - this.#newsAt
+    if (without < Math.max(CIRCLE_PAGES, this.#newsAt)) return
+    const circle = `the last ${counted(without, 'page')} brought nothing new`
     throw new JobError('BAD_RESPONSE', `${this.#name}: the list does not end: ${circle}`)
   }
 }
