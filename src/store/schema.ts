@@ -211,10 +211,9 @@ CREATE TABLE sync_pages (
 
 CREATE TABLE sync_refreshed (
   walk_id INTEGER NOT NULL /* a full walk that was open */,
-  keys TEXT NOT NULL /* JSON list: the ids on a page that a refresh or another walk read meanwhile, so this walk does not miss them */
-) STRICT;
-
-CREATE INDEX sync_refreshed_by_walk ON sync_refreshed (walk_id);
+  key TEXT NOT NULL /* of an item that a refresh or another walk read meanwhile, so this walk does not miss it */,
+  PRIMARY KEY (walk_id, key)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sync_missing (
   organization_id TEXT NOT NULL,

@@ -214,7 +214,9 @@ async function endWalk(own: OwnJob, begun: BegunWalk, read: Reading): Promise<vo
   let removals: Removals = 'none'
   if (isFull && untrusted === null) {
     const { keyed } = reading
-    const missing = await store.findMissing(lease, { walkId: walk.id, keyed, atOnce: read.cameAtOnce })
+    const isSeen = (id: string) => reading.has(id)
+    const rule = { walkId: walk.id, keyed, isSeen, atOnce: read.cameAtOnce }
+    const missing = await store.findMissing(lease, rule)
     removals = decideRemovals({ ...missing, listed: Math.min(keyed, read.distinct) }, rules)
   }
   const outcome = { coverage, untrusted }

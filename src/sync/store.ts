@@ -7,7 +7,7 @@ import type { Coverage, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './ty
 
 /**
  * All that `sync` asks of the place where rows are kept. Each method handles a whole page or list at once, not single rows. What it writes is
- * written together or not at all; only `prune` works in batches, and `commit` may add columns first. Throws MirrorError if the store cannot
+ * written together or not at all; only `findMissing`, `closeWalk` and `prune` work in batches, and `commit` may add columns first. Throws MirrorError if the store cannot
  * be used. Times are epoch milliseconds, here and below.
  *
  * A new store is a folder beside store/sqlite that implements this and `Tokens` of store/core. It takes the columns of items from
@@ -197,10 +197,11 @@ export interface CommitResult {
   notices: Notice[]
 }
 
-/** `keyed`: distinct items with a usable key that the walk saw. `atOnce`: the list came in one answer, so a row that it lacks is removable at once. */
+/** `keyed`: distinct items with a usable key that the walk saw; `isSeen`: whether it saw this one. `atOnce`: the list came in one answer, so a row that it lacks is removable at once. */
 export interface MissingRule {
   walkId: number
   keyed: number
+  isSeen: (id: string) => boolean
   atOnce: boolean
 }
 

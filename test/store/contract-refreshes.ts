@@ -178,8 +178,8 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       const { walk, run } = await openWalk(store, ['{"id":1}'])
       await refreshed(store, run, '{"id":2}')
 
-      const lease = await leaseOf(store)
-      const missing = await store.findMissing(lease, { walkId: walk.id, keyed: 1, atOnce: true })
+      const rule = { walkId: walk.id, keyed: 1, isSeen: (id: string) => id === '1', atOnce: true }
+      const missing = await store.findMissing(await leaseOf(store), rule)
 
       expect(missing).toEqual({ removable: 1, held: 0, live: 3 })
     })

@@ -120,8 +120,9 @@ export async function begin(
   const run = { id: runId, traffic: { requests: 1, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 } }
   const writer = new PageWriter({ store, lease, run, walk })
   const times = createPageTimes(lease, now)
-  const seen = new Set<string>()
-  let ordinal = (await ledgerOf(store, walk.id)).length
+  const ledger = await ledgerOf(store, walk.id)
+  const seen = new Set(ledger.flatMap(({ ids }) => ids))
+  let ordinal = ledger.length
   return {
     lease,
     run,
@@ -148,7 +149,8 @@ export async function begin(
       for (const id of ids) seen.add(id)
       await writer.write({ page, items, newToWalk, entry, nextPage: 2 })
     },
-    missing: (atOnce = false) => store.findMissing(lease, { walkId: walk.id, keyed: seen.size, atOnce }),
+    missing: (atOnce = false) =>
+      store.findMissing(lease, { walkId: walk.id, keyed: seen.size, isSeen: (id) => seen.has(id), atOnce }),
     close: (removals = 'none', outcome = STEADY) =>
       store.closeWalk(lease, { walk, run, outcome, removals, refresh: null }),
   }

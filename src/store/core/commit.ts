@@ -34,11 +34,18 @@ export function* commitPage(
   // Most pages change neither, and then nothing is written.
   if (added > 0 || (row.filters !== MIXED && isOtherScope(job, row)))
     yield* run(COUNT_IN_JOB, { ...names, ...scopeOf(job), added })
-  if (counted?.hasOthers !== 0) yield* run(SEEN_MEANWHILE, { ...names, ids: ids(), walkId })
-  if (counted?.hasMissing !== 0) {
-    const listed = `SELECT id.value FROM ${dialect.each(':ids::text', 'id')}`
+  const listed = `SELECT id.value FROM ${dialect.each(':ids::text', 'id')}`
+  if (counted?.hasOthers !== 0)
+    yield* run(
+      `
+        INSERT INTO sync_refreshed (walk_id, key)
+        SELECT open.id, listed.value FROM (SELECT other.id ${OTHERS}) AS open CROSS JOIN (${listed}) AS listed WHERE 1 = 1
+        ON CONFLICT (walk_id, key) DO NOTHING
+      `,
+      { ...names, ids: ids(), walkId },
+    )
+  if (counted?.hasMissing !== 0)
     yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${listed})`, { ...names, ids: ids() })
-  }
   return { newRejects, rowsAdded: row.rowsAdded + added }
 }
 
@@ -47,8 +54,6 @@ const OTHERS = `
   FROM sync_walks AS other
   WHERE ${OF_JOB} AND status = 'open' AND kind = 'full' AND untrusted IS NULL AND other.id <> :walkId
 `
-
-const SEEN_MEANWHILE = `INSERT INTO sync_refreshed (walk_id, keys) SELECT other.id, :ids ${OTHERS}`
 
 const COUNT_IN_RUN = `
   UPDATE sync_runs

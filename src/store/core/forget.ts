@@ -2,7 +2,7 @@ import { InterruptedError } from '../../errors.ts'
 import { tableName } from '../columns/catalog.ts'
 import { asOwner, type JobNames, OF_JOB } from './jobs.ts'
 import type { Leases } from './leases.ts'
-import { all, type Dialect, one, quoted, type Rule, type Runner, run } from './sql.ts'
+import { all, type Dialect, deleteSome, one, quoted, type Rule, type Runner, run, timeOf } from './sql.ts'
 import { knownShape } from './tables.ts'
 
 // What `forget` deletes of a job, and of an organization.
@@ -12,8 +12,12 @@ export type Holdings = Record<'rows' | 'versions' | 'rejects' | 'walks' | 'pages
 
 const OF_WALKS = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
 
-/** Makes a job look as if it was never read: deletes everything but its rows and their versions. Walks last, since their ids are used again. */
-function* forgetWalks(job: JobNames): Rule<Holdings> {
+/** Makes a job look as if it was never read, before the rest is deleted. */
+function* markForgotten(job: JobNames, at: string): Rule<Holdings> {
+  yield* run(
+    `UPDATE sync_walks SET status = 'abandoned', coverage = NULL, finished_at = coalesce(finished_at, :at) WHERE ${OF_JOB}`,
+    { ...job, at },
+  )
   yield* run(
     `
       UPDATE sync_jobs
@@ -24,43 +28,49 @@ function* forgetWalks(job: JobNames): Rule<Holdings> {
     `,
     job,
   )
-  yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB}`, job)
-  yield* run(`DELETE FROM sync_refreshed WHERE ${OF_WALKS}`, job)
-  return {
-    rows: 0,
-    versions: 0,
-    rejects: yield* run(`DELETE FROM sync_rejects WHERE ${OF_JOB}`, job),
-    runs: yield* run(`DELETE FROM sync_runs WHERE ${OF_JOB}`, job),
-    pages: yield* run(`DELETE FROM sync_pages WHERE ${OF_WALKS}`, job),
-    walks: yield* run(`DELETE FROM sync_walks WHERE ${OF_JOB}`, job),
-  }
+  const runs = yield* run(`DELETE FROM sync_runs WHERE ${OF_JOB}`, job)
+  return { rows: 0, versions: 0, rejects: 0, walks: 0, pages: 0, runs }
 }
 
-/** Deletes up to `limit` rows of a job, and as many superseded versions. Returns how many of each. */
-function* forgetRows(
-  dialect: Dialect,
-  job: JobNames,
-  limit: number,
-): Rule<Pick<Holdings, 'rows' | 'versions'>> {
+/** Deletes up to `limit` rows of a job. Returns how many. */
+function* forgetRows(dialect: Dialect, job: JobNames, limit: number): Rule<number> {
   const shape = yield* knownShape(dialect, job.collection)
-  if (!shape) return { rows: 0, versions: 0 }
-  const [typed, json, history] = (['typed', 'json', 'history'] as const).map((kind) =>
-    quoted(tableName(job.collection, kind)),
-  )
+  if (!shape) return 0
+  const typed = quoted(job.collection)
   const keys = ['_organization_id', ...shape.keyColumns].map(quoted).join(', ')
-  const chosen = (columns: string, table = typed, order = keys) =>
-    `SELECT ${columns} FROM ${table} WHERE "_organization_id" = :organization ORDER BY ${order} LIMIT :limit`
+  // The same rows of both tables.
+  const chosen = `"_row" IN (SELECT "_row" FROM ${typed} WHERE "_organization_id" = :organization ORDER BY ${keys} LIMIT :limit)`
   const values = { ...job, limit }
-  yield* run(`DELETE FROM ${json} WHERE "_row" IN (${chosen('"_row"')})`, values)
-  const rows = yield* run(`DELETE FROM ${typed} WHERE "_row" IN (${chosen('"_row"')})`, values)
+  yield* run(`DELETE FROM ${quoted(tableName(job.collection, 'json'))} WHERE ${chosen}`, values)
+  const rows = yield* run(`DELETE FROM ${typed} WHERE ${chosen}`, values)
   yield* run(`UPDATE sync_jobs SET rows = rows - :rows WHERE ${OF_JOB} AND rows >= :rows`, { ...job, rows })
-  const version = `${keys}, "_ended_seq"`
-  const versions = yield* run(
-    `DELETE FROM ${history} WHERE (${version}) IN (${chosen(version, history, version)})`,
-    values,
-  )
-  return { rows, versions }
+  return rows
 }
+
+function* forgetVersions(dialect: Dialect, job: JobNames, limit: number): Rule<number> {
+  const shape = yield* knownShape(dialect, job.collection)
+  if (!shape) return 0
+  const key = ['_organization_id', ...shape.keyColumns, '_ended_seq']
+  const where = '"_organization_id" = :organization'
+  return yield* deleteSome(tableName(job.collection, 'history'), key, where, { ...job, limit })
+}
+
+type ForgetSome = (dialect: Dialect, job: JobNames, limit: number) => Rule<number>
+
+function ofTable(table: string, key: readonly string[], where: string): ForgetSome {
+  return (_dialect, job, limit) => deleteSome(table, key, where, { ...job, limit })
+}
+
+/** What is deleted in batches, in this order, and which number counts it. The walks, since their ids are used again, go after all that refers to them. */
+const IN_BATCHES: readonly [keyof Holdings | null, ForgetSome][] = [
+  [null, ofTable('sync_missing', ['organization_id', 'collection', 'key'], OF_JOB)],
+  [null, ofTable('sync_refreshed', ['walk_id', 'key'], OF_WALKS)],
+  ['pages', ofTable('sync_pages', ['walk_id', 'ordinal'], OF_WALKS)],
+  ['walks', ofTable('sync_walks', ['id'], OF_JOB)],
+  ['rejects', ofTable('sync_rejects', ['organization_id', 'collection', 'fingerprint'], OF_JOB)],
+  ['rows', forgetRows],
+  ['versions', forgetVersions],
+]
 
 /** Deletes an organization once it has no jobs, and the hold of its token unless another organization has that, too. */
 function* forgetOrganization(id: string): Rule<void> {
@@ -98,7 +108,7 @@ export interface ForgettingWork extends Runner {
 /** Deletes what the mirror holds of jobs and organizations. */
 export type Forgetting = ReturnType<typeof createForgetting>
 
-export function createForgetting({ dialect, leases, writing, inBatches, batchRows }: ForgettingWork) {
+export function createForgetting({ dialect, leases, now, writing, inBatches, batchRows }: ForgettingWork) {
   return {
     /**
      * Forgets a job, in batches, and returns what is gone; null: another process works on it. At once the list looks as if it was never read, so that
@@ -111,15 +121,16 @@ export function createForgetting({ dialect, leases, writing, inBatches, batchRow
       const owner = { job, name: `${job.organization} ${job.collection}`, epoch: taken.epoch }
       const owned = <T>(begin: () => Rule<T>) => writing(() => asOwner(dialect, owner, begin))
       try {
-        const gone = await owned(() => forgetWalks(job))
-        const isDone = await inBatches(async () => {
-          const { rows, versions } = await owned(() => forgetRows(dialect, job, batchRows))
-          gone.rows += rows
-          gone.versions += versions
-          return rows + versions === 0
-        })
-        if (!isDone)
-          throw new InterruptedError('stopped before everything was forgotten; the same command continues')
+        const gone = await owned(() => markForgotten(job, timeOf(now())))
+        for (const [counts, forgetSome] of IN_BATCHES) {
+          const isDone = await inBatches(async () => {
+            const rows = await owned(() => forgetSome(dialect, job, batchRows))
+            if (counts) gone[counts] += rows
+            return rows < batchRows
+          })
+          if (!isDone)
+            throw new InterruptedError('stopped before everything was forgotten; the same command continues')
+        }
         const end = isConfigured ? 'UPDATE sync_jobs SET rows = 0' : 'DELETE FROM sync_jobs'
         await owned(() => run(`${end} WHERE ${OF_JOB}`, job))
         return gone

@@ -10,58 +10,8 @@ import { knownShape } from './tables.ts'
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a
 // `held` row stays until a person decides. When a walk or refresh sees the item again, its entry goes.
 
-/** Notes the live rows that a trusted walk did not see, and no other walk or refresh meanwhile. Repeating it for the same walk changes nothing. */
-export function* findMissing(
-  dialect: Dialect,
-  job: Job,
-  { walkId, keyed, atOnce }: MissingRule,
-  at: string,
-  row: LockedJob,
-): Rule<MissingCounts> {
-  const names = namesOf(job)
-  const shape = yield* knownShape(dialect, job.collection.name)
-  if (shape && !(row.rows === keyed && (yield* isUndisturbed(job, walkId)))) {
-    const seen = `
-      SELECT id.value
-      FROM (
-        SELECT keys FROM sync_pages WHERE walk_id = :walkId
-        UNION ALL
-        SELECT keys FROM sync_refreshed WHERE walk_id = :walkId
-      ) AS page, ${dialect.each('page.keys', 'id')}
-    `
-    yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${seen})`, { ...names, walkId })
-    const id = dialect.idOfRow(shape, 't')
-    yield* run(
-      `
-        WITH seen AS MATERIALIZED (${seen})
-        INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
-        SELECT :organization::text, :collection::text, ${id}, :state, :walkId, :at, :reason
-        FROM ${quoted(job.collection.name)} AS t
-        LEFT JOIN seen ON seen.value = ${id}
-        WHERE t."_organization_id" = :organization::text AND seen.value IS NULL
-        ON CONFLICT (organization_id, collection, key) DO UPDATE
-        SET state = 'removable', reason = CASE excluded.reason WHEN 'out_of_scope' THEN excluded.reason ELSE sync_missing.reason END
-        WHERE sync_missing.state = 'missed' AND sync_missing.missed_by <> excluded.missed_by
-      `,
-      {
-        ...names,
-        walkId,
-        at,
-        state: atOnce ? 'removable' : 'missed',
-        reason: isOtherScope(job, row) ? 'out_of_scope' : 'removed',
-      },
-    )
-  }
-  const counted = yield* all<{ state: string; rows: number }>(
-    `SELECT state, count(*) AS rows FROM sync_missing WHERE ${OF_JOB} GROUP BY state`,
-    names,
-  )
-  const inState = (state: string) => counted.find((found) => found.state === state)?.rows ?? 0
-  return { removable: inState('removable'), held: inState('held'), live: row.rows }
-}
-
-/** Whether no row was missing before, and nobody else has read pages since the walk began: then as many items as rows means that none is missing. */
-function* isUndisturbed(job: Job, walkId: number): Rule<boolean> {
+/** Whether a trusted walk that saw as many items as there are rows misses none: no row was missing before, and nobody else has read pages since it began. */
+export function* isNothingMissing(job: Job, { walkId, keyed }: MissingRule, row: LockedJob): Rule<boolean> {
   const found = yield* one(
     `
       SELECT 1 FROM sync_missing WHERE ${OF_JOB}
@@ -71,20 +21,67 @@ function* isUndisturbed(job: Job, walkId: number): Rule<boolean> {
     `,
     { ...namesOf(job), walkId },
   )
-  return found === null
+  return found === null && row.rows === keyed
 }
 
-/** Holds back all removable rows; `why` null: for the same reason as the rows that are already held. */
-export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<void> {
-  yield* run(`UPDATE sync_missing SET state = 'held' WHERE ${OF_JOB} AND state = 'removable'`, namesOf(job))
+/** Notes live rows that a trusted walk did not see, except those that somebody else saw meanwhile. Repeating it for the same walk changes nothing. */
+export function* noteMissing(
+  dialect: Dialect,
+  job: Job,
+  { walkId, atOnce }: MissingRule,
+  unseen: readonly string[],
+  at: string,
+  row: LockedJob,
+): Rule<void> {
+  yield* run(
+    `
+      INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
+      SELECT :organization::text, :collection::text, id.value, :state, :walkId, :at, :reason
+      FROM ${dialect.each(':ids::text', 'id')}
+      WHERE id.value NOT IN (SELECT key FROM sync_refreshed WHERE walk_id = :walkId)
+      ON CONFLICT (organization_id, collection, key) DO UPDATE
+      SET state = 'removable', reason = CASE excluded.reason WHEN 'out_of_scope' THEN excluded.reason ELSE sync_missing.reason END
+      WHERE sync_missing.state = 'missed' AND sync_missing.missed_by <> excluded.missed_by
+    `,
+    {
+      ...namesOf(job),
+      ids: JSON.stringify(unseen),
+      walkId,
+      at,
+      state: atOnce ? 'removable' : 'missed',
+      reason: isOtherScope(job, row) ? 'out_of_scope' : 'removed',
+    },
+  )
+}
+
+export function* countMissing(job: Job, { rows: live }: LockedJob): Rule<MissingCounts> {
+  const counted = yield* all<{ state: string; rows: number }>(
+    `SELECT state, count(*) AS rows FROM sync_missing WHERE ${OF_JOB} GROUP BY state`,
+    namesOf(job),
+  )
+  const inState = (state: string) => counted.find((found) => found.state === state)?.rows ?? 0
+  return { removable: inState('removable'), held: inState('held'), live }
+}
+
+/** Rows of one transaction: some tens of milliseconds. */
+const ROWS_AT_ONCE = 1000
+
+/** Holds back a batch of the removable rows; `why` null: for the same reason as the rows that are already held. Returns true when none is left. */
+export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<boolean> {
+  const removable = `${OF_JOB} AND state = 'removable'`
+  const held = yield* run(
+    `
+      UPDATE sync_missing SET state = 'held'
+      WHERE ${OF_JOB} AND key IN (SELECT key FROM sync_missing WHERE ${removable} LIMIT ${ROWS_AT_ONCE})
+    `,
+    namesOf(job),
+  )
   yield* run(`UPDATE sync_jobs SET held_why = coalesce(:why, held_why) WHERE ${OF_JOB}`, {
     ...namesOf(job),
     why,
   })
+  return held < ROWS_AT_ONCE
 }
-
-/** Rows of one transaction: some tens of milliseconds. */
-const REMOVED_AT_ONCE = 1000
 
 /**
  * Removes a batch of the rows that are removable or held, since nobody asks for a part. Returns true when none is left. A process that is killed
@@ -99,7 +96,7 @@ export function* removeMissing(dialect: Dialect, job: Job, runId: number, at: st
   const going = yield* run(
     `
       UPDATE sync_missing SET state = 'going'
-      WHERE ${leaving} AND key IN (SELECT key FROM sync_missing WHERE ${leaving} LIMIT ${REMOVED_AT_ONCE})
+      WHERE ${leaving} AND key IN (SELECT key FROM sync_missing WHERE ${leaving} LIMIT ${ROWS_AT_ONCE})
     `,
     namesOf(job),
   )
@@ -125,5 +122,5 @@ export function* removeMissing(dialect: Dialect, job: Job, runId: number, at: st
     removed,
   })
   yield* addRemoved(runId, removed)
-  return going < REMOVED_AT_ONCE
+  return going < ROWS_AT_ONCE
 }

@@ -1,7 +1,7 @@
 import type { Job } from '../../sync/types.ts'
 import { tableName } from '../columns/catalog.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
-import { type Dialect, quoted, type Rule, run } from './sql.ts'
+import { type Dialect, deleteSome, type Rule, run } from './sql.ts'
 import { knownShape } from './tables.ts'
 
 // Deletes what runs of a job have left and no walk needs any more.
@@ -19,46 +19,55 @@ const LAST_COMPLETE = `
   ORDER BY id DESC
 `
 
+/** Rows of one batch: some tens of milliseconds. Superseded versions are spread over the database, each on a page of its own. */
+const PRUNED_AT_ONCE = 1000
+
 /**
- * Deletes the page ledger of closed walks, except the last two complete full ones; closed walks and rows of `sync_runs` older than `keepRuns`, and
- * those of refreshes that found nothing, except the last run and the last complete full walk.
+ * Deletes a batch: the page ledger of closed walks, except the last two complete full ones, and what was read while they were open; then closed walks
+ * and rows of `sync_runs` older than `keepRuns`, and those of refreshes that found nothing, except the last run and the last complete full walk.
+ * Returns true when nothing is left.
  * @param ago Returns the time that many milliseconds ago.
  */
-export function* pruneWalks(job: Job, ago: (ms: number) => string, keepRuns: number): Rule<void> {
-  const ages = { ...namesOf(job), before: ago(keepRuns), overlapBefore: ago(OVERLAP_KEPT_MS) }
+export function* pruneWalks(job: Job, ago: (ms: number) => string, keepRuns: number): Rule<boolean> {
+  const names = namesOf(job)
+  const ages = { ...names, before: ago(keepRuns) }
   yield* run(
     `
       UPDATE sync_walks
       SET untrusted = '${NOT_TRUSTED}'
       WHERE ${OF_JOB} AND status = 'open' AND kind = 'full' AND pages > 0 AND updated_at < :overlapBefore AND untrusted IS NULL
     `,
-    ages,
-  )
-  yield* run(
-    `DELETE FROM sync_refreshed WHERE walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB} AND status = 'open' AND untrusted IS NOT NULL)`,
-    ages,
+    { ...names, overlapBefore: ago(OVERLAP_KEPT_MS) },
   )
   const old = `
     SELECT id FROM sync_walks
     WHERE ${OF_JOB} AND status <> 'open' AND (updated_at < :before OR brief = 1) AND id NOT IN (${LAST_COMPLETE} LIMIT 1)
   `
-  yield* run(
-    `
-      DELETE FROM sync_pages
-      WHERE walk_id IN (
-        SELECT id FROM sync_walks WHERE ${OF_JOB} AND status <> 'open' AND id NOT IN (${LAST_COMPLETE} LIMIT 2)
-        UNION ${old}
-      )
-    `,
-    ages,
+  const limit = PRUNED_AT_ONCE
+  const refreshed = yield* deleteSome(
+    'sync_refreshed',
+    ['walk_id', 'key'],
+    `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB} AND (status <> 'open' OR untrusted IS NOT NULL))`,
+    { ...names, limit },
   )
+  const pages = yield* deleteSome(
+    'sync_pages',
+    ['walk_id', 'ordinal'],
+    `walk_id IN (
+      SELECT id FROM sync_walks WHERE ${OF_JOB} AND status <> 'open' AND id NOT IN (${LAST_COMPLETE} LIMIT 2)
+      UNION ${old}
+    )`,
+    { ...ages, limit },
+  )
+  if (refreshed === limit || pages === limit) return false
+  // A walk goes after what refers to it, since a later one may get its id.
   yield* run(`DELETE FROM sync_walks WHERE id IN (${old})`, ages)
   // By id, which the index ends with: by time, every run of three months would be read. The last one stays, so that no id is given twice.
   yield* run(
     `
       DELETE FROM sync_runs
       WHERE id IN (
-        SELECT id FROM (SELECT id, started_at FROM sync_runs WHERE ${OF_JOB} ORDER BY id LIMIT 1000) AS oldest
+        SELECT id FROM (SELECT id, started_at FROM sync_runs WHERE ${OF_JOB} ORDER BY id LIMIT ${limit}) AS oldest
         WHERE started_at < :before
         UNION
         SELECT id FROM sync_runs WHERE ${OF_JOB} AND brief = 1 AND status <> 'running'
@@ -68,10 +77,8 @@ export function* pruneWalks(job: Job, ago: (ms: number) => string, keepRuns: num
     `,
     ages,
   )
+  return true
 }
-
-/** Superseded versions are spread over the database, each on a page of its own: a batch takes some tens of milliseconds. */
-const VERSIONS_AT_ONCE = 1000
 
 /** Deletes a batch of the versions that ended before a time. Returns true when none is left. */
 export function* pruneHistory(
@@ -81,20 +88,11 @@ export function* pruneHistory(
 ): Rule<boolean> {
   const shape = yield* knownShape(dialect, collection.name)
   if (!shape) return true
-  const history = quoted(tableName(collection.name, 'history'))
-  const key = ['_organization_id', ...shape.keyColumns, '_ended_seq'].map(quoted).join(', ')
-  const pruned = yield* run(
-    `
-      DELETE FROM ${history}
-      WHERE (${key}) IN (
-        SELECT ${key}
-        FROM ${history}
-        WHERE "_organization_id" = :organization AND "_valid_to" < :end
-        ORDER BY "_valid_to"
-        LIMIT ${VERSIONS_AT_ONCE}
-      )
-    `,
-    { organization: organization.id, end },
+  const pruned = yield* deleteSome(
+    tableName(collection.name, 'history'),
+    ['_organization_id', ...shape.keyColumns, '_ended_seq'],
+    '"_organization_id" = :organization AND "_valid_to" < :end ORDER BY "_valid_to"',
+    { organization: organization.id, end, limit: PRUNED_AT_ONCE },
   )
-  return pruned < VERSIONS_AT_ONCE
+  return pruned < PRUNED_AT_ONCE
 }

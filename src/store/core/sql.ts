@@ -127,6 +127,20 @@ export function* run(text: string, values: Values = {}): Rule<number> {
   return (yield { text, values, wants: 'count' }) as number
 }
 
+/** Deletes rows of which the condition is true, up to a number of them. `key`: the columns that identify a row. Returns how many are gone. */
+export function deleteSome(
+  table: string,
+  key: readonly string[],
+  where: string,
+  values: Values & { limit: number },
+): Rule<number> {
+  const columns = key.map(quoted).join(', ')
+  return run(
+    `DELETE FROM ${quoted(table)} WHERE (${columns}) IN (SELECT ${columns} FROM ${quoted(table)} WHERE ${where} LIMIT :limit)`,
+    values,
+  )
+}
+
 /** Runs statements without parameters, which are not prepared. */
 export function* exec(statements: readonly string[]): Rule<void> {
   if (statements.length > 0) yield { text: statements.join(';\n'), values: {}, wants: 'nothing' }

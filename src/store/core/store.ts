@@ -8,7 +8,7 @@ import { commitPage } from './commit.ts'
 import { allRefreshes, asOwner, type LockedJob, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
 import { createTables, fitTables, knownTables, OtherTablesError, typedRows } from './known-tables.ts'
 import type { Leases } from './leases.ts'
-import { findMissing, removeMissing } from './missing.ts'
+import { countMissing, holdMissing, isNothingMissing, noteMissing, removeMissing } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
 import { liveKeys, lookUp } from './rows.ts'
 import { beginRun, finishRun } from './runs.ts'
@@ -40,6 +40,15 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
       tables.forget(collection.name)
       return reading(begin((await tables.of(collection)).shape))
     }
+  }
+
+  const liveIds = (job: Job, from: string | null) =>
+    readingRows(job, (keys) => liveKeys(dialect, keys, job, from))
+
+  /** Does the work on a job in batches, so that neither the event loop nor other processes wait for all of it. Throws InterruptedError after the signal. */
+  async function allBatches(job: Job, batch: () => Promise<boolean>): Promise<void> {
+    if (!(await inBatches(batch)))
+      throw new InterruptedError(`${jobName(job)}: stopped while its missing rows were gone through`)
   }
 
   /** Changes the tables first if the page needs that. */
@@ -100,13 +109,31 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
     shares: (budgetKeys) => reading(readShares(dialect, budgetKeys)),
     writeShare: (share) => writing(() => writeShare(share)),
 
-    findMissing: (lease, rule) => owned(lease, (row) => findMissing(dialect, lease.job, rule, time(), row)),
+    async findMissing(lease, rule) {
+      const { job } = lease
+      const at = time()
+      let from: string | null = null
+      if (!(await owned(lease, (row) => isNothingMissing(job, rule, row))))
+        await allBatches(job, async () => {
+          const { ids, next } = await liveIds(job, from)
+          const unseen = ids.filter((id) => !rule.isSeen(id))
+          if (unseen.length > 0) await owned(lease, (row) => noteMissing(dialect, job, rule, unseen, at, row))
+          from = next
+          return next === null
+        })
+      return owned(lease, (row) => countMissing(job, row))
+    },
     async closeWalk(lease, end) {
       const { job } = lease
-      const isRemoving = end.outcome !== null && end.removals === 'remove'
-      const remove = () => owned(lease, () => removeMissing(dialect, job, end.run.id, time()))
-      if (isRemoving && !(await inBatches(remove)))
-        throw new InterruptedError(`${jobName(job)}: stopped while rows were removed`)
+      const { removals } = end
+      if (end.outcome !== null && removals !== 'none')
+        await allBatches(job, () =>
+          owned(lease, () =>
+            removals === 'remove'
+              ? removeMissing(dialect, job, end.run.id, time())
+              : holdMissing(job, removals.hold === 'earlier' ? null : removals.hold),
+          ),
+        )
       return owned(lease, () => closeWalk(job, end, time()))
     },
     noteRetry: async (lease, retry) => {
@@ -116,12 +143,12 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
 
     async prune(job) {
       const { history } = job.collection
-      await writing(() => pruneWalks(job, ago, keepRuns))
       // After a signal to stop, the next run prunes the rest.
+      await inBatches(() => writing(() => pruneWalks(job, ago, keepRuns)))
       const end = typeof history === 'number' ? ago(history) : null
       if (end !== null) await inBatches(() => writing(() => pruneHistory(dialect, job, end)))
       await runner.analyze?.()
     },
-    liveKeys: (job, from) => readingRows(job, (keys) => liveKeys(dialect, keys, job, from)),
+    liveKeys: liveIds,
   }
 }

@@ -9,7 +9,6 @@ import type {
 } from '../../sync/store.ts'
 import type { Job, WalkOutcome } from '../../sync/types.ts'
 import { confirmScope, heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
-import { holdMissing } from './missing.ts'
 import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
@@ -108,16 +107,14 @@ export function* resumeWalk(job: Job, walkId: number, rules: KeptRules, at: stri
   return walkOf(yield* one<WalkRow>(`SELECT ${WALK} FROM sync_walks WHERE id = :walkId`, values))
 }
 
-/** Ends a walk: holds rows back, completes or abandons it. What is to be removed is gone already. */
+/** Completes or abandons a walk. What is to be removed or held back is so already. */
 export function* closeWalk(
   job: Job,
-  { walk, run: reader, outcome, removals, refresh }: WalkClosing,
+  { walk, run: reader, outcome, refresh }: WalkClosing,
   at: string,
 ): Rule<{ heldBack: HeldRemovals | null }> {
   if (outcome === null) yield* abandonWalk(walk.id, at)
   else {
-    if (typeof removals === 'object')
-      yield* holdMissing(job, removals.hold === 'earlier' ? null : removals.hold)
     if (walk.kind === 'full' && outcome.untrusted === null) yield* confirmScope(job)
     yield* completeWalk(walk.id, reader.id, outcome, at)
     if (refresh) yield* saveRefresh(job, refresh)
@@ -149,7 +146,6 @@ function* completeWalk(
     `,
     { walkId, runId, coverage, untrusted, at },
   )
-  yield* forgetRefreshed(walkId)
 }
 
 /** Abandons a walk. Rows that it was the first to miss are no longer missed; those that another walk missed before it stay as they are. */
@@ -167,12 +163,6 @@ export function* abandonWalk(walkId: number, at: string): Rule<void> {
     `,
     { walkId },
   )
-  yield* forgetRefreshed(walkId)
-}
-
-/** What refreshes saw while the walk was open. */
-function forgetRefreshed(walkId: number): Rule<number> {
-  return run('DELETE FROM sync_refreshed WHERE walk_id = :walkId', { walkId })
 }
 
 /** Up to 500 answers of a walk after one, in order. */

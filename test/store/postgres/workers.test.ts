@@ -35,7 +35,7 @@ const ENTRY = {
   resumed: false,
   at: 1,
 }
-const RULE = { walkId: 1, keyed: 5, atOnce: true }
+const RULE = { walkId: 1, keyed: 5, isSeen: () => true, atOnce: true }
 
 /** The statements of mirrors that wait for a lock. */
 const WAITING =

@@ -81,7 +81,7 @@ describe('what runs leave', () => {
       trigger: 'backfill',
     })
 
-    expect([kept, after]).toEqual([4 * 3, 0])
+    expect([kept, after]).toEqual([6, 0])
     expect(resumed).toMatchObject({ error: null, untrusted: expect.stringContaining('three days') })
     expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
   })
