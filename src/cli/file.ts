@@ -2,11 +2,12 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError } from '../errors.ts'
 import { createBudgets } from '../store/core/budgets.ts'
+import type { Rule } from '../store/core/sql.ts'
 import { type MirrorFacts, storedGates } from '../store/core/status.ts'
 import type { Connection } from '../store/sqlite/driver.ts'
 import { freeBytes, fullDisk, rightsMissing } from '../store/sqlite/errors.ts'
 import { inspectHeader, openForReading, openForWriting } from '../store/sqlite/open.ts'
-import { askFile, assertReadingSql, queryFile, readFileFacts } from '../store/sqlite/read.ts'
+import { askFile, assertReadingSql, queryFile, readFileFacts, typesOf } from '../store/sqlite/read.ts'
 import { createLockWait, runnerOn } from '../store/sqlite/runner.ts'
 import { type MirrorPlace, noMirror, type OpenMirror, type OpenOptions } from './mirror.ts'
 import { assertExport, type QueryWork, type ReadingTask, writeResult } from './reading.ts'
@@ -101,7 +102,8 @@ export async function readFile(runtime: Pick<Runtime, 'stdout'>, task: ReadingTa
   try {
     const query = (sql: string, parameters: QueryWork['parameters']) =>
       queryFile(connection, sql, valuesOf(parameters))
-    await writeResult(runtime, { ask: (rule) => askFile(connection, rule), query }, task)
+    const ask = <T>(rule: Rule<T>) => askFile(connection, rule)
+    await writeResult(runtime, { ask, query, typesOf: (name) => typesOf(connection, name) }, task)
   } finally {
     connection.close()
   }

@@ -46,6 +46,8 @@ export interface ReadableMirror {
   ask<T>(rule: Rule<T>): MaybePromise<T>
   /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
   query(sql: string, parameters: QueryWork['parameters']): MaybePromise<Rows>
+  /** Of the columns of a table or view, where a query does not say them all. */
+  typesOf?(name: string): ReadonlyMap<string, string>
 }
 
 /** Does what `query` or `export` asks for, and writes what it finds to standard output. Throws UsageError and MirrorError. */
@@ -103,7 +105,9 @@ async function exportedRows(
   await Array.fromAsync(all.batches)
   // The others are for the program, such as the number by which it finds the JSON of a row.
   const columns = OF_EVERY_MIRROR[name] ?? all.columns.filter((column) => column !== '_row')
-  return mirror.query(`SELECT ${columns.map(quoted).join(', ')} FROM ${quoted(name)}${where}`, [])
+  const rows = await mirror.query(`SELECT ${columns.map(quoted).join(', ')} FROM ${quoted(name)}${where}`, [])
+  const known = mirror.typesOf?.(name)
+  return known ? { ...rows, types: columns.map((column) => known.get(column) ?? '') } : rows
 }
 
 function ownerColumn(name: string): string {

@@ -86,6 +86,12 @@ export function queryFile(connection: Connection, sql: string, parameters: Param
   }
 }
 
+/** By the names of the columns. A query says none of a view's expressions: all but the keys of an array's view. */
+export function typesOf(connection: Connection, name: string): Map<string, string> {
+  const statement = connection.prepare('SELECT name, type FROM pragma_table_info(?)')
+  return new Map(statement.raw().all(name) as [string, string][])
+}
+
 /**
  * Translates errors that come after the first row, such as damage, or malformed JSON in a function. Begins
  * with the first row that is read: a connection with an unfinished statement cannot be closed.

@@ -39,12 +39,11 @@ const ofAcme = async (name: string) =>
   linesOf((await exported(name, '--format', 'ndjson', '--org', 'acme')).stdout)
 
 /** Writes standard output to a file: Parquet is no text. */
-const parquet = (file: string, ...args: string[]) =>
-  workspace.run([...args, '--format', 'parquet'], {
-    through: ['sh', '-c', `exec "$@" > ${workspace.file(file)}`, 'sh'],
-  })
-const typesOf = async (file: string) =>
-  (await duckdb(workspace.file, `SELECT column_name, column_type FROM (DESCRIBE FROM '${file}')`)).flat()
+const parquetIn = ({ run, file }: Workspace, name: string, ...args: string[]) =>
+  run([...args, '--format', 'parquet'], { through: ['sh', '-c', `exec "$@" > ${file(name)}`, 'sh'] })
+const parquet = (file: string, ...args: string[]) => parquetIn(workspace, file, ...args)
+const typesOf = async (file: string, { file: place } = workspace) =>
+  (await duckdb(place, `SELECT column_name, column_type FROM (DESCRIBE FROM '${file}')`)).flat()
 
 /** Without a configuration anywhere. */
 const bare = (args: readonly string[]) =>
@@ -215,6 +214,19 @@ describe('--format parquet', () => {
       [-1n, 2, '1e400', null],
     ])
     expect(await duckdb(workspace.file, "SELECT count(*) FROM 'orders_history.parquet'")).toEqual([[0n]])
+  })
+
+  describe('of an array', () => {
+    it.override({ options: { list: [{ id: 1, items: [{ n: 1, price: 0.5 }] }] } })
+
+    it('has the types of its columns, also where no element has a value any more', async ({ synced }) => {
+      synced.api.list = [{ id: 1, items: [{ n: null }] }]
+      await synced.workspace.run(['sync'])
+      await parquetIn(synced.workspace, 'items.parquet', 'export', 'orders__items')
+
+      const types = await typesOf('items.parquet', synced.workspace)
+      expect(String(types)).toContain('_index,BIGINT,n,BIGINT,price,DOUBLE')
+    })
   })
 
   it('has the types of the values where a query works them out', async () => {
