@@ -16,16 +16,18 @@ export interface RateHeaders {
 /** A longer announced pause is cut to this: a server that asks for more is wrong, or its clock is. */
 export const LONGEST_MS = 24 * 3_600_000
 
-/** Reads `X-RateLimit-*` and `Retry-After`. Times in them are by the server's clock: they are compared with its `Date`. */
+/** Reads `X-RateLimit-*`, or the same without `X-`, and `Retry-After`. Times in them are by the server's clock: they are compared with its `Date`. */
 export function readRateHeaders(headers: Headers, now: number): RateHeaders {
   const serverNow = serverTime(headers) ?? now
-  const reset = countIn(headers, 'x-ratelimit-reset')
+  const rate = (name: string) =>
+    countIn(headers, `x-ratelimit-${name}`) ?? countIn(headers, `ratelimit-${name}`)
+  const reset = rate('reset')
   const seconds = countIn(headers, 'retry-after')
   const date = dateIn(headers, 'retry-after')
   return {
     // Some servers write 0 for none.
-    limit: countIn(headers, 'x-ratelimit-limit') || null,
-    remaining: countIn(headers, 'x-ratelimit-remaining'),
+    limit: rate('limit') || null,
+    remaining: rate('remaining'),
     resetMs: reset === null ? null : bounded(msUntil(reset, serverNow)),
     retryAfterMs: seconds !== null ? bounded(seconds * 1000) : date && bounded(date - serverNow),
   }
@@ -41,9 +43,9 @@ function bounded(ms: number): number {
   return Math.min(Math.max(ms, 0), LONGEST_MS)
 }
 
-/** The least value where a server and a proxy both wrote the header: Node joins them. */
+/** The least value where a server and a proxy both wrote the header: Node joins them. What stands behind a semicolon only describes one. */
 function countIn(headers: Headers, name: string): number | null {
-  const text = String(headers[name])
+  const text = String(headers[name]).replaceAll(/;[^,]*/g, '')
   return /^\d{1,15}(?:, *\d{1,15})*$/.test(text) ? Math.min(...text.split(',').map(Number)) : null
 }
 

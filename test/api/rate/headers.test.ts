@@ -23,6 +23,11 @@ it.each<[string, Headers, Partial<RateHeaders>]>([
     },
     { limit: 60, remaining: 0, resetMs: 58_000, retryAfterMs: 58_000 },
   ],
+  [
+    'those of a standard, without X-',
+    { 'ratelimit-limit': '60, 60;w=60', 'ratelimit-remaining': '59', 'ratelimit-reset': '30' },
+    { limit: 60, remaining: 59, resetMs: 30_000 },
+  ],
   ['seconds beyond a day', { 'retry-after': '86401' }, { retryAfterMs: DAY }],
   ['a negative number', { 'retry-after': '-5', 'x-ratelimit-remaining': '-1' }, {}],
   ['an exponent', { 'retry-after': '1e3' }, {}],
