@@ -49,10 +49,12 @@ const baseUrl = z
   .refine((typed) => !/[@?#]/.test(typed), ADDRESS)
   .transform((typed) => new URL(typed).href.replace(/\/+$/, ''))
 
+const PING = 'must be an http or https address without user name'
 /** A variable in it stays for commands that send no pings. */
 const ping = z
   .string()
-  .regex(/^https?:\/\/[^\s@#]+$|\$\{/, 'must be an http or https address without user name')
+  .regex(/^https?:\/\/[^\s@#]+$|\$\{/, PING)
+  .refine((typed) => URL.canParse(typed) || typed.includes('${'), PING)
 
 const urlPath = z
   .string()

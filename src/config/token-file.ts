@@ -10,7 +10,10 @@ export class TokenFileError extends Error {
  * Web servers accept no longer header.
  */
 export function isToken(text: string): boolean {
-  return /^[\x21-\x7e]{1,8192}$/.test(text) && !/["'`<>,;]|^[A-Z][A-Z0-9_]*=\w/.test(text)
+  return (
+    /^[\x21-\x7e]{1,8192}$/.test(text) &&
+    !/["'`<>,;]|^(?:[A-Z][A-Z0-9_]*|\w*(?:[Tt]oken|[Kk]ey|[Ss]ecret))=\w/.test(text)
+  )
 }
 
 /** Returns the token in the file `path`, without white space around it. `what` names the file and its organization. Throws a TokenFileError. */

@@ -62,12 +62,15 @@ export function parseYaml(file: string, text: string): ConfigYaml {
 
   function read(): unknown {
     try {
-      return document.toJS({ maxAliasCount: 10_000 })
+      const values: unknown = document.toJS({ maxAliasCount: 10_000 })
+      // Throws for one that holds itself.
+      JSON.stringify(values)
+      return values
     } catch {
       report(
         0,
         '',
-        'an alias (*name) of this file stands for nothing or for too much: write it out, or in quotes',
+        'an alias (*name) of this file stands for nothing, itself or too much: write it out, or in quotes',
       )
     }
   }

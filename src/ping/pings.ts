@@ -36,9 +36,8 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
     if (!signal.aborted) onEnd(kind, lost !== null && limit.aborted ? 'no answer in time' : lost)
   }
 
-  async function tellOutcome(fault: string | null): Promise<void> {
+  async function tellOutcome(fault: string | null, limit: AbortSignal): Promise<void> {
     if (signal.aborted) return
-    const limit = newLimit()
     const unknown = { isWell: false, text: fault ?? 'the mirror cannot be read' }
     const late = once(limit, 'abort').then(() => unknown)
     const known = fault === null ? Promise.race([verdict(), late]).catch(() => unknown) : unknown
@@ -66,8 +65,10 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
       return (fault) => {
         run.fault ??= fault
         run.running--
-        // The outcome comes last, and is not kept waiting by a start that hangs for longer than its own time.
-        if (run.running === 0) tail = Promise.all([tail, run.started]).then(() => tellOutcome(run.fault))
+        if (run.running > 0) return
+        // The outcome comes last. What it waits for a start that hangs is part of its own time.
+        const limit = newLimit()
+        tail = Promise.all([tail, run.started]).then(() => tellOutcome(run.fault, limit))
       }
     },
     /** Resolves when no ping is left to send. */

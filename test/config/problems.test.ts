@@ -46,6 +46,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     // What YAML and JSON tools make of 0644: in octal, others may write who may not read.
     ['publishMode: 420', '7:1  publishMode', 'file mode in octal digits'],
     ['ping: https://me@hc.example.com/a', '7:1  ping', 'an http or https address'],
+    ['ping: https://hc.example.com:x/a', '7:1  ping', 'an http or https address'],
     ['refresh: 5m', '7:1  refresh', 'must be a mapping of every and share, or false'],
     ['refresh: { share: 0 }', '7:12  refresh.share', 'to be >=0.1'],
     ['refresh: { shares: 1 }', '7:12  refresh.shares', 'did you mean share?'],
@@ -117,6 +118,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['name: acme', 'name: " acme"', '5:5  organizations[0].name', 'short name'],
     ['    name: acme\n', '', '4:5  organizations[0].name', 'is missing'],
     ['    token: secret-of-acme\n', '', '4:5  organizations[0].token', 'tokenFile'],
+    ['token: s', 'token: my_token=s #', '6:5  organizations[0].token', 'a token alone'],
     ['token: s', 'token: s s', '6:5  organizations[0].token', 'a token alone'],
     ['token: s', `token: '"s"' #`, '6:5  organizations[0].token', 'a token alone'],
   ])('%s made %s', (from, to, place, message) => {
@@ -139,7 +141,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     expect(problemsOf(text)).toContainEqual(expect.stringContaining(`${place}  ${message}`))
   })
 
-  it('the same key twice, an alias of nothing, or aliases that multiply', () => {
+  it('the same key twice, an alias of nothing or of itself, or aliases that multiply', () => {
     const levels = Array.from({ length: 12 }, (_, level) =>
       level === 0 ? 'a0: &a0 x' : `a${level}: &a${level} [${`*a${level - 1}, `.repeat(10)}]`,
     )
@@ -147,7 +149,8 @@ describe('a configuration is refused, at its place and in words, with', () => {
     expect(problemsOf(`${SMALLEST}concurrency: 2\nconcurrency: 3\n`)).toEqual([
       '8:1  this key is given twice: keep one of the two',
     ])
-    expect(problemsOf(`${SMALLEST}schedule: *cron\n`)[0]).toContain('an alias (*name)')
+    for (const schedule of ['*cron', '&cron [*cron]'])
+      expect(problemsOf(`${SMALLEST}schedule: ${schedule}\n`)[0]).toContain('an alias (*name)')
     expect(problemsOf(levels.join('\n'))[0]).toContain('an alias (*name)')
   })
 

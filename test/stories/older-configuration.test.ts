@@ -4,7 +4,7 @@ import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
 
 const it = sceneTests()
 
-it('a start whose configuration has changed since is told by status and /check, which have one picture of the lists', async ({
+it('a start whose configuration has changed since is told by status, resume and /check, which have one picture of the lists', async ({
   scene: { workspace, configure },
 }) => {
   const settings = { schedule: '0 0 1 1 *', refresh: false, http: { port: 0 } }
@@ -29,6 +29,7 @@ it('a start whose configuration has changed since is told by status and /check, 
 
   configure({ ...settings, organizations: [ACME], keepRuns: '80d' })
   expect(await told()).toEqual([0, expect.stringMatching(/older configuration.*next: restart start/s)])
+  expect((await workspace.run(['resume'])).stderr).toMatch(/^restart start .*sends the token that it has$/m)
   await answers(200, /^ok\n.*older configuration/)
 
   configure({ ...settings, organizations: [ACME, GLOBEX] })

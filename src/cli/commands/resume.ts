@@ -1,6 +1,8 @@
+import { restartText } from '../../report/next-step.ts'
 import { printable } from '../../text.ts'
 import { readConfig, selectOrganizations } from '../configuration.ts'
 import { readFacts } from '../mirror.ts'
+import { readStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { openToChange } from '../session.ts'
 
@@ -23,8 +25,11 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
         : // Scheduled runs that the hold prevented are not made up for.
           `no longer held: ${names}; to read their lists before their next time: admin-mirror sync\n`,
     )
-    return 0
   } finally {
     await mirror.close()
   }
+  const { daemon } = await readStatus(runtime, { database, config })
+  const restart = restartText(daemon.processes)
+  if (restart !== null) runtime.stderr.write(`${restart}, and sends the token that it has\n`)
+  return 0
 }
