@@ -7,7 +7,7 @@ interface ErrorFacts {
   cure?: string
 }
 
-// `PAST_THE_END` in read-inward.ts says what a code means to a refresh.
+// `PAST_THE_END` in sync/refresh/ends.ts says what a code means to a refresh.
 const FACTS = {
   BAD_REQUEST: {
     exitCode: 3,

@@ -17,8 +17,9 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
   const { now } = runtime
   const listener = await openListener(http, now)
   const counters = createCounters()
-  /** Why the last run that tried could not use the mirror. */
+  /** Why the last run that tried could not use the mirror, unless that can be seen: then it is told as long as it can. */
   let fault: string | null = null
+  let visibleFault: CommandSession['writeFault'] | null = null
 
   async function unusable({ probe, writeFault }: CommandSession): Promise<string | null> {
     try {
@@ -33,13 +34,14 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
     onAnswer: ({ organization }: Job, status: number | null): void =>
       counters.request(organization.name, status),
     onResult({ error, run }: JobResult): void {
-      if (error instanceof MirrorError) fault = error.message
+      if (error instanceof MirrorError) fault = visibleFault?.() ? null : error.message
       // A job that is busy elsewhere has not tried.
       else if (run !== null) fault = null
     },
     /** From now on it answers from this mirror. */
     serve(session: CommandSession, scheduler: Pick<Scheduler, 'isTicking'>): void {
       const { logger } = session
+      visibleFault = session.writeFault
       listener.serve({
         health: async () => ({
           stalled: scheduler.isTicking(now()) ? null : 'the scheduler has not woken when it should have',

@@ -129,8 +129,10 @@ export function shareTexts(
   >[],
 ): string[] {
   const refreshed = rows.filter((row) => row.refreshed_every_ms !== null)
-  const budgets = Map.groupBy(refreshed, (row) => row.refresh_budget).values()
-  return Array.from(budgets, (lists) => {
+  const budgets = Array.from(Map.groupBy(refreshed, (row) => row.refresh_budget).values())
+  // Lists that are short are walked instead, and then no share is noted.
+  const known = budgets.filter((lists) => lists.some((row) => row.refresh_share !== null))
+  return known.map((lists) => {
     const names = [...new Set(lists.map(({ organization }) => organization))].join(', ')
     const times = lists.map((row) => row.refreshed_every_ms ?? 0)
     const every = new Set([Math.min(...times), Math.max(...times)].map(inWords))

@@ -103,6 +103,22 @@ describe.skipIf(!canMount)('a disk that is full (needs root, and a mount)', () =
     expect((await daemon.ended).code).toBe(0)
   })
 
+  it('while start reads is told on its port until there is room, not until the next run', async () => {
+    const { workspace, configure, makeRoom } = await onSmallDisk('2000k')
+    const port = await atFreePort((one) => one)
+    configure({ http: { port } })
+    const ready = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).text()
+
+    const daemon = workspace.start(['start'])
+    await daemon.log(({ event, status }) => event === 'run_finished' && status === 'failed')
+
+    expect(await ready()).toMatch(/mirror\.db is full/)
+    makeRoom()
+    await expect.poll(ready, { timeout: 10_000 }).toBe('ok\n')
+    daemon.kill('SIGTERM')
+    expect((await daemon.ended).code).toBe(0)
+  })
+
   it('has status --check exit with 4, so has a disk that is read only, and that is no trouble of a copy', async () => {
     const { workspace, disk, fillUp, makeRoom } = await onSmallDisk('64m')
     await workspace.run(['sync'])
