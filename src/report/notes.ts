@@ -1,7 +1,7 @@
 import { isAhead } from '../clock.ts'
 import { ERRORS } from '../errors.ts'
 import type { MisfitColumn, StatusRow } from '../store/core/status.ts'
-import { scopeText } from '../sync/removals.ts'
+import { outOfScopeText } from '../sync/removals.ts'
 import { counted, grouped, inWords, ON_HOLD, printable, shellWord } from '../text.ts'
 import type { JobPlan, JobStatus, StatusFacts } from './status.ts'
 import { isErrorCode, type State } from './verdict.ts'
@@ -60,7 +60,7 @@ function failure(row: StatusRow): Problem {
 
 function removalsText({ removals_held: held, held_why, held_out_of_scope, rows }: StatusRow): string {
   const why = held_why === 'empty' ? 'the list came without items' : 'more than the brake allows in one walk'
-  const scope = scopeText({ rows: held, outOfScope: held_out_of_scope ?? 0 })
+  const scope = outOfScopeText({ rows: held, outOfScope: held_out_of_scope ?? 0 })
   return `${grouped(held)} of the list's ${counted(rows, 'row')} left it${scope || ','} and stay in the mirror until somebody decides: ${why}`
 }
 

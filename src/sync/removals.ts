@@ -55,7 +55,7 @@ export function decideRemovals(
 }
 
 /** Why rows left a list whose filters or path were changed; empty for any other. */
-export function scopeText({ rows, outOfScope }: Pick<HeldRemovals, 'rows' | 'outOfScope'>): string {
+export function outOfScopeText({ rows, outOfScope }: Pick<HeldRemovals, 'rows' | 'outOfScope'>): string {
   if (outOfScope === 0) return ''
   const which = outOfScope === rows ? '' : `, ${grouped(outOfScope)} of them`
   return `${which} since its filters or its path were changed,`
@@ -70,7 +70,7 @@ export function heldError(job: Job, held: HeldRemovals, untrusted: string | null
       : 'that is more than removals.brakePercent and brakeRows allow in one walk'
   return new JobError(
     'REMOVALS_HELD',
-    `${jobName(job)}: ${grouped(held.rows)} of ${counted(held.live, 'row')} left the list${scopeText(held)} and are held back, ` +
+    `${jobName(job)}: ${grouped(held.rows)} of ${counted(held.live, 'row')} left the list${outOfScopeText(held)} and are held back, ` +
       `since ${reason}. ${untrusted ? `This reading is not trusted (${untrusted}), so none was removed. ` : ''}` +
       `If these rows really left the list, run: admin-mirror sync --org ${shellWord(organization.name)} ` +
       `--collection ${shellWord(collection.name)} --accept-removals`,
