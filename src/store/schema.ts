@@ -9,7 +9,10 @@ export type Database = 'file' | 'server'
 /** The schema of 1.0.0. The mirrors of earlier versions have smaller numbers. */
 export const BASELINE = 100
 
-/** What leads the schema of one version to the next, in the words of `TABLES`. A released step is never edited: existing mirrors have it. */
+/**
+ * What leads the schema of one version to the next, in the words of `TABLES`. A released step is never edited: existing mirrors have it. So it
+ * uses none of the constants below, which may change.
+ */
 const STEPS: readonly string[] = []
 
 export const LATEST_VERSION = BASELINE + STEPS.length

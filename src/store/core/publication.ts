@@ -28,6 +28,7 @@ export function* shown(): Rule<Shown> {
   return { lists, rest: JSON.stringify(rest) }
 }
 
+/** Columns of `sync_status` that change with each run and are no news: such a new one belongs here. */
 const TIMES = ['as_of', 'last_complete_at', 'fresh_as_of', 'last_run_at']
 
 /** What of the mirror the file lacks: nothing, only times, or more. A run that has begun is no news. */
