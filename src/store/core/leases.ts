@@ -97,8 +97,11 @@ export function createLeases(options: LeaseOptions) {
     const { owner, heardAt } = held
     if (heardAt === null || isAlive(owner) === false || silent.get(owner) === heardAt) return true
     if (Math.abs(now() - msOf(heardAt)) <= SILENT_MS) return false
+    // A write before and after: nobody can be heard while the database takes none, for a lock or a full disk.
+    await beat()
     const begun = elapsed()
     await sleep(CONFIRM_MS)
+    await beat()
     const again = await reading(one<Held>(HELD, job))
     if (again === null) return true
     if (again.owner !== owner || again.heardAt !== heardAt || elapsed() - begun > CONFIRM_MS + LATE_MS)
@@ -125,6 +128,9 @@ export function createLeases(options: LeaseOptions) {
         if (elapsed() - saidAt > BEAT_EVERY_MS) await beat()
         const epoch = Number.parseInt(randomHex().slice(0, 12), 16)
         const taken = await writing(function* () {
+          // Who was silent may have been heard while the lock was waited for.
+          const again = yield* one<Held>(HELD, job)
+          if (again?.owner === held?.owner && again?.heardAt !== held?.heardAt) return null
           const values = { ...job, name, epoch, verifying: isVerify ? 1 : 0, former: held?.epoch ?? null }
           if ((yield* run(TAKE, values)) === 0) return null
           if (held) yield* run(FORGET_OWNER, { owner: held.owner })
