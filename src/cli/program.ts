@@ -171,7 +171,7 @@ function addCommands(add: AddCommand): void {
   )
   add(
     'resume',
-    'lift the hold that a refused token left, and forget a wait beyond rateLimit.maxWait',
+    'lift the hold of a refused token, for all that use it, and forget a wait beyond rateLimit.maxWait',
     () => import('./commands/resume.ts'),
     'resume --org acme',
   ).addOption(orgs())

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { hasTerminal, onTerminal } from '../helpers/processes.ts'
 import { createScene } from '../helpers/scene.ts'
 import type { Workspace } from '../helpers/workspace.ts'
+import { NAMES } from '../store/names.ts'
 
 // Items that are valid JSON, and traps: names that mean something to JavaScript, SQLite or ourselves, characters that a
 // terminal obeys, keys that are none. What else makes a key unusable: test/sync/items.test.ts.
@@ -67,6 +68,34 @@ describe('odd items', () => {
   it.runIf(hasTerminal)('send none to a real one', async () => {
     expectHarmless(await onTerminal(TABLE, workspace))
   })
+})
+
+it('fields of any name come out of the mirror and the published file, by query and export', async () => {
+  const names = NAMES.filter((name) => name !== 'lines')
+  const from = (first: number) => Object.fromEntries(names.map((name, index) => [name, first + index]))
+  const item = { ...from(1000), id: 1, lines: [from(2000)] }
+  const mirror = (await createScene({ list: [item], settings: { publish: 'published.db' } })).workspace
+  expect((await mirror.run(['sync'])).code).toBe(0)
+
+  for (const file of ['mirror.db', 'published.db']) {
+    const printed = async (...args: string[]) => {
+      const { code, stdout, stderr } = await mirror.run([...args, '--database', file])
+      expect([args, code, stderr]).toEqual([args, 0, ''])
+      return stdout
+    }
+    const valuesOf = async (table: string, first: number) => {
+      const [row] = JSON.parse(
+        await printed('query', `SELECT * FROM ${table}`, '--format', 'json'),
+      ) as object[]
+      return Object.values(row ?? {}).filter((value) => value >= first && value < first + names.length)
+    }
+    expect(await valuesOf('orders', 1000)).toHaveLength(names.length)
+    expect(await valuesOf('orders__lines', 2000)).toHaveLength(names.length)
+    expect(JSON.parse(await printed('export', 'orders', '--format', 'ndjson'))).toEqual(item)
+    const csv = await printed('export', 'orders', '--format', 'csv')
+    for (const value of Object.values(from(1000))) expect(csv).toContain(`,${value}`)
+    await printed('query', 'SELECT * FROM orders', '--format', 'parquet')
+  }
 })
 
 /** That a terminal would simply show all of it, line ends apart. */

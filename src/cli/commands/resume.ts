@@ -6,7 +6,7 @@ import { readStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { openToChange } from '../session.ts'
 
-/** `resume`: lifts the hold that a refused token left, and forgets waits of the rate limit. Needs no token. */
+/** `resume`: lifts the hold that a refused token left, for all that use it, and forgets waits of the rate limit. Needs no token. */
 export async function run(runtime: Runtime, globals: Globals, { org }: { org: string[] }): Promise<number> {
   const config = readConfig(runtime, globals, 'leave')
   const { database } = config

@@ -212,12 +212,13 @@ function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<str
     `,
     { ids, never: timeOf(0) },
   )
-  // With those that nobody uses now, as far as is known: a process may have one that the configuration no longer has.
+  // Of all organizations: with those that nobody uses now, as far as is known. A process may have one that the configuration no longer has.
   yield* run(
     `
       DELETE FROM sync_refused_tokens
       WHERE fingerprint IN (${used})
         OR fingerprint NOT IN (SELECT last_fingerprint FROM organizations WHERE last_fingerprint IS NOT NULL)
+          AND NOT EXISTS (SELECT 1 FROM organizations WHERE configured = 1 AND id NOT IN (${chosen}))
     `,
     { ids },
   )

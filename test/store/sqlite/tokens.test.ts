@@ -63,6 +63,8 @@ describe('a refused token', () => {
     await use(GLOBEX.id, 'another')
     await tokens.resume([ACME.id])
     await look()
+    await tokens.resume([ACME.id, GLOBEX.id])
+    await look()
     await tokens.hold([GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
     expect(await tokens.resume([GLOBEX.id])).toEqual(['globex'])
     await use(ACME.id, TOKEN)
@@ -73,6 +75,7 @@ describe('a refused token', () => {
       [[null, timeAt(0)], reason],
       [[timeAt(0), timeAt(0)], reason],
       [[null, timeAt(0)], reason],
+      [[null, null], reason],
       [[null, null], null],
       [[null, null], null],
     ])
