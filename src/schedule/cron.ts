@@ -7,8 +7,8 @@ const DAY = 24 * 60 * MINUTE
 // All zones differ from UTC by a multiple of this, before and after each change of their clocks: a local hour neither begins nor ends within one.
 const QUARTER = 15 * MINUTE
 
-/** How far ahead the next fire time is searched. A leap day on a given weekday can be 40 years away, but nobody asks for one. */
-const SEARCHED = 400 * DAY
+/** How far ahead the next fire time is searched: a leap day is up to four years away. */
+const SEARCHED = 1500 * DAY
 
 /** Whether a text is a cron expression (5 or 6 fields, or a word like `@daily`). A day has to match both its day of month and its day of week. */
 export function isCron(text: string): boolean {
@@ -49,13 +49,12 @@ export function nextFires(expression: string, timezone: string, after: number, c
   return next === null ? [] : [next, ...nextFires(expression, timezone, next, count - 1)]
 }
 
-/** The mean time between the next fire times of a schedule (those of a week, if it is a daily one), in milliseconds; a year if there are none. */
+/** The mean time between the next fire times of a schedule (those of a week, if it is a daily one), in milliseconds; a year at most. */
 export function periodOf(expression: string, timezone: string, now: number): number {
   const times = nextFires(expression, timezone, now, 9)
   const [first, last] = [times[0], times.at(-1)]
-  return first === undefined || last === undefined || first === last
-    ? 366 * DAY
-    : (last - first) / (times.length - 1)
+  const isKnown = first !== undefined && last !== undefined && first !== last
+  return isKnown ? Math.min((last - first) / (times.length - 1), 366 * DAY) : 366 * DAY
 }
 
 /** Whether a schedule may fire in the day (of UTC, in whatever zone), in the local hour, and in the local minute of a moment. */

@@ -56,6 +56,10 @@ it('the next fire time may be the end of the window, but not its start', () => {
   ])
 })
 
+it('a leap day is found years ahead', () => {
+  expect(nextFireAfter('0 0 29 2 *', 'UTC', Date.UTC(2028, 2, 1))).toBe(Date.UTC(2032, 1, 29))
+})
+
 it.each([
   ['*/15 * * * *', 15 * MINUTE],
   ['0 3 * * *', 24 * HOUR],

@@ -61,7 +61,7 @@ function schedules({ organizations, timezone }: Config, now: number): Finding[] 
   return Array.from(bySchedule, ([schedule, users]) => {
     const who = users.length === 1 ? users[0]?.name : counted(users.length, 'organization')
     const times = nextFires(schedule, timezone, now, 3).map((time) => format.format(time))
-    const next = times.join(', ') || 'never within a year'
+    const next = times.join(', ') || 'never'
     return finding('schedule', `"${schedule}" of ${who}: next ${next} (${timezone})`)
   })
 }
