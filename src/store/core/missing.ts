@@ -116,7 +116,9 @@ export function* removeMissing(dialect: Dialect, job: Job, runId: number, at: st
   const gone = `WHERE "_row" IN (SELECT t."_row" ${from} ${where})`
   yield* run(`DELETE FROM ${json} ${gone}`, namesOf(job))
   const removed = yield* run(`DELETE FROM ${typed} ${gone}`, namesOf(job))
-  yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND state = 'going'`, namesOf(job))
+  // By its key: by its state, SQLite would go through all rows of the job.
+  const goneKeys = `SELECT key FROM sync_missing WHERE ${OF_JOB} AND state = 'going'`
+  yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${goneKeys})`, namesOf(job))
   yield* run(`UPDATE sync_jobs SET rows = rows - :removed::bigint WHERE ${OF_JOB}`, {
     ...namesOf(job),
     removed,

@@ -1,11 +1,11 @@
-import { describe } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { misfitColumns, storedFacts } from '../../../src/store/core/status.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { type KeptSchema, keepSchema } from '../../helpers/kept-schema.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
 import { openMirrorOnKept } from '../../helpers/postgres-mirror.ts'
 import type { Row } from '../../helpers/test-mirror.ts'
-import { describeStore, type OpenedStore } from '../contract.ts'
+import { begin, describeStore, type OpenedStore } from '../contract.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
 
 const server = await openDatabase()
@@ -70,4 +70,17 @@ async function openStore(): Promise<OpenedStore> {
 describe.skipIf(server.missing !== null)('on a real server', () => {
   describeStore('PostgreSQL', openStore)
   describeRefreshes('PostgreSQL', openStore)
+
+  it("keeps a user's index when its column changes its type", async () => {
+    const { store, rows } = await openStore()
+    const open = await begin(store)
+    await open.page('{"id":1,"total":1,"state":"paid"}')
+    await rows("CREATE INDEX mine ON orders (id, (total * 2)) WHERE state = 'paid'")
+
+    await open.page('{"id":"x","total":0.5,"state":"paid"}')
+
+    expect(await rows("SELECT 1 AS is_there FROM pg_indexes WHERE indexname = 'mine'")).toEqual([
+      { is_there: 1 },
+    ])
+  })
 })
