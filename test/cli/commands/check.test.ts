@@ -72,7 +72,7 @@ it.for<[string, () => Promise<string>, RegExp]>([
   [
     'a certificate that is refused',
     async () => (await serve(() => ({}), createSelfSigned())).url,
-    /certificate is refused; .*\(DEPTH_ZERO_SELF_SIGNED_CERT at/,
+    /signed by nobody whom this machine trusts; .*\(DEPTH_ZERO_SELF_SIGNED_CERT at/,
   ],
 ])('%s is told once, however many lists there are', async ([, address, message], { checking }) => {
   checking.configure({ baseUrl: await address() })
