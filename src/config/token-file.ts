@@ -23,7 +23,7 @@ export function readTokenFile(path: string, what: string): string {
     token = readFileSync(path, 'utf8').trim()
   } catch (error) {
     // Node's own message ends with the path, which may come from a variable and be a secret by mistake.
-    const [reason] = String((error as Error).message).split(', ')
+    const [reason] = (error as Error).message.split(', ')
     throw new TokenFileError(`The ${what} cannot be read: ${reason}`)
   }
   if (isToken(token) && !token.startsWith('${')) return token

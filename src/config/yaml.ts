@@ -72,6 +72,7 @@ export function parseYaml(file: string, text: string): ConfigYaml {
         '',
         'an alias (*name) of this file stands for nothing, itself or too much: write it out, or in quotes',
       )
+      return null
     }
   }
 

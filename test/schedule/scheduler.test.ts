@@ -39,7 +39,7 @@ function createScene(
     jobs,
     {
       onOverlap: (name) => void happened.push(`~${name}`),
-      onError: (name, error) => void happened.push(`${name}: ${error}`),
+      onError: (name, error) => void happened.push(`${name}: ${String(error)}`),
     },
     clock,
   )

@@ -45,7 +45,10 @@ export async function stream(sql: Pick<Reading, 'query'>, statement: UserStateme
   const next = () => ask(sql, `FETCH ${BATCH_ROWS} FROM "_read"`, [])
   const { rows: first, ...head } = isPlan ? await ask(sql, text, values) : await next()
   async function* batches(): AsyncIterable<Value[][]> {
-    if (isPlan) return yield first
+    if (isPlan) {
+      yield first
+      return
+    }
     for (let rows = first; rows.length > 0; { rows } = await next()) yield rows
     await ask(sql, 'CLOSE "_read"', [])
   }

@@ -130,7 +130,7 @@ function wrongSql(error: unknown, file: string): unknown {
   if (!(error instanceof Error) || error instanceof UsageError) return error
   const code = 'code' in error ? error.code : undefined
   // better-sqlite3's own errors, for two statements or none, have no SQLite code.
-  if (code !== undefined && !WRONG_SQL.includes(String(code))) return translate(file, error)
+  if (code !== undefined && !WRONG_SQL.some((wrong) => wrong === code)) return translate(file, error)
   const hint = /^no such (?:column|table)/.test(error.message)
     ? '; the tables sync_columns and sqlite_schema list the names'
     : ''

@@ -38,7 +38,11 @@ async function asAdmin(sql: string): Promise<void> {
   const address = newSchema(server)
   const client = new Client({ ...address, password: address.password() })
   await client.connect()
-  await client.query(sql).finally(() => client.end())
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
 }
 
 /** A mirror at this place of another role, which is made first. */
