@@ -22,7 +22,7 @@ it('the tables of a configured collection are there from the first command on th
 
   expect((await run('sync --collection orders')).code).toBe(3)
   expect(tables(scene)).toEqual(ALL)
-  const stdout = '_organization_id,_first_seen_at,_changed_at,number,line__no\n'
+  const stdout = '_organization_id,number,line__no,_first_seen_at,_changed_at\n'
   expect(await run('export invoices --format csv')).toMatchObject({ code: 0, stdout })
   expect(await run('export invoices --format ndjson')).toMatchObject({ code: 0, stdout: '' })
   expect((await run('forget --org acme --collection invoices --yes')).code).toBe(0)
