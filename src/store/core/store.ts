@@ -2,17 +2,27 @@ import { InterruptedError } from '../../errors.ts'
 import type { CommitResult, Lease, PageCommit, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
+import type { TypedRow } from '../columns/row.ts'
 import { acquiring } from './acquire.ts'
 import { readShares, writeShare } from './budgets.ts'
 import { commitPage } from './commit.ts'
 import { allRefreshes, asOwner, type LockedJob, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
-import { createTables, fitTables, knownTables, OtherTablesError, typedRows } from './known-tables.ts'
+import {
+  createTables,
+  type Fitted,
+  fitTables,
+  type KnownTables,
+  knownTables,
+  OtherTablesError,
+  typedRows,
+  type WantedItems,
+} from './known-tables.ts'
 import type { Leases } from './leases.ts'
 import { countMissing, holdMissing, isNothingMissing, noteMissing, removeMissing } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
 import { liveKeys, lookUp } from './rows.ts'
 import { beginRun, finishRun } from './runs.ts'
-import { type Keys, type Rule, type Runner, timeOf } from './sql.ts'
+import { type Dialect, type Keys, type Rule, type Runner, timeOf } from './sql.ts'
 import { abandonWalk, beginWalk, closeWalk, openWalks, readLedger, resumeWalk } from './walks.ts'
 
 export interface StoreOptions {
@@ -53,31 +63,17 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
 
   /** Changes the tables first if the page needs that. */
   async function commit(lease: Lease, page: PageCommit): Promise<CommitResult> {
-    const { collection } = lease.job
-    const { upserts } = page.changes
     const wanted = {
-      keys: upserts.map(({ key }) => key.parts),
-      items: upserts.map(({ value }) => value),
+      keys: page.changes.upserts.map(({ key }) => key.parts),
+      items: page.changes.upserts.map(({ value }) => value),
     }
-    const before = await tables.of(collection)
-    const fitting = typedRows(dialect, before, wanted)
-    const write = () =>
-      asOwner(
-        dialect,
-        ownJobOf(lease),
-        function* (row) {
-          const current = row.tables === before.version ? before : yield* knownTables(dialect, collection)
-          const fitted =
-            current === before && fitting
-              ? { tables: before, typed: fitting, notices: [] }
-              : yield* fitTables(dialect, collection, current, wanted, timeOf(page.at))
-          const result = yield* commitPage(dialect, fitted, lease.job, page, row)
-          return { fitted, result }
-        },
-        fitting ? 'keep' : 'change',
-      )
+    const known = await tables.of(lease.job.collection)
+    const typed = typedRows(dialect, known, wanted)
+    // No generator function of its own: V8 would keep one, and the page with it, until its next full collection.
+    const begin = (row: LockedJob) => commitFitted(dialect, lease.job, page, { wanted, known, typed }, row)
+    const write = () => asOwner(dialect, ownJobOf(lease), begin, typed ? 'keep' : 'change')
     const { fitted, result } = await writing(write)
-    if (fitted.tables !== before) tables.note(fitted.tables)
+    if (fitted.tables !== known) tables.note(fitted.tables)
     return { ...result, notices: [...fitted.notices] }
   }
 
@@ -151,4 +147,22 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
     },
     liveKeys: liveIds,
   }
+}
+
+/** Writes a page whose typed rows were made for the tables as this process knew them; anew, if they have changed or have to. */
+function* commitFitted(
+  dialect: Dialect,
+  job: Job,
+  page: PageCommit,
+  { wanted, known, typed }: { wanted: WantedItems; known: KnownTables; typed: TypedRow[] | null },
+  row: LockedJob,
+) {
+  const { collection } = job
+  const isKnown = row.tables === known.version
+  const current = isKnown ? known : yield* knownTables(dialect, collection)
+  const fitted: Fitted =
+    isKnown && typed
+      ? { tables: known, typed, notices: [] }
+      : yield* fitTables(dialect, collection, current, wanted, timeOf(page.at))
+  return { fitted, result: yield* commitPage(dialect, fitted, job, page, row) }
 }

@@ -31,11 +31,11 @@ export function createLockWait(file: string, { now, sleep, signal }: Patience) {
   signal.addEventListener('abort', () => {
     stoppedAt = now()
   })
-  return async <T>(task: () => T): Promise<T> => {
+  return async <A extends unknown[], T>(task: (...args: A) => T, ...args: A): Promise<T> => {
     const deadline = now() + PATIENCE_MS
     for (;;) {
       try {
-        return task()
+        return task(...args)
       } catch (error) {
         const isOver = now() >= Math.min(deadline, stoppedAt + WAITS_WHEN_STOPPING_MS)
         if (!isBusy(error) || isOver) throw translate(file, error)
@@ -66,15 +66,13 @@ export function runnerOn(connection: Connection, patience: Patience): Runner {
     if (isThorough) lookedAt = now()
   }
 
-  function writing<T>(begin: () => Rule<T>): Promise<T> {
-    const transaction = connection.transaction((): T => {
-      look()
-      // A newer version of the program may have migrated it.
-      assertKnownVersion(version.get() as number, file)
-      return runRule(connection, begin())
-    })
-    return wait(transaction.immediate)
-  }
+  const transaction = connection.transaction((begin: () => Rule<unknown>) => {
+    look()
+    // A newer version of the program may have migrated it.
+    assertKnownVersion(version.get() as number, file)
+    return runRule(connection, begin())
+  })
+  const writing = <T>(begin: () => Rule<T>) => wait(transaction.immediate, begin) as Promise<T>
 
   return {
     dialect: SQLITE,
