@@ -25,13 +25,13 @@ export function nextFireAfter(
   after: number,
   until = after + SEARCHED,
 ): number | null {
-  const { day, hour, minute, seconds } = matchersOf(expression, timezone)
+  const { day, hour, minute, minutesOfQuarter, seconds } = matchersOf(expression, timezone)
   // A moment's local day is its day in UTC, the one before or the one after.
   const isDayNear = (time: number) => day(time) || day(time - DAY) || day(time + DAY)
   let time = startOfNext(SECOND, after)
   while (time <= until) {
-    if (!isDayNear(time)) time = startOfNext(DAY, time)
-    else if (!hour(time)) time = startOfNext(QUARTER, time)
+    if (!minutesOfQuarter.has(Math.floor(time / MINUTE) % 15)) time = startOfNext(MINUTE, time)
+    else if (!hour(time)) time = startOfNext(isDayNear(time) ? QUARTER : DAY, time)
     else if (!minute(time)) time = startOfNext(MINUTE, time)
     else if (!seconds.has(Math.floor(time / SECOND) % 60)) time = startOfNext(SECOND, time)
     else return time
@@ -59,6 +59,8 @@ export function periodOf(expression: string, timezone: string, now: number): num
 
 /** Whether a schedule may fire in the day (of UTC, in whatever zone), in the local hour, and in the local minute of a moment. */
 interface Matchers extends Record<'day' | 'hour' | 'minute', (time: number) => boolean> {
+  /** The remainders by 15 of its minutes, the same in all zones. */
+  minutesOfQuarter: ReadonlySet<number>
   seconds: ReadonlySet<number>
 }
 
@@ -75,6 +77,7 @@ function matchersOf(expression: string, timezone: string): Matchers {
     day: matcherOf(`* * * ${day}`, 'UTC'),
     hour: matcherOf(`* * ${hour.join()} ${day}`, timezone),
     minute: matcherOf(`* ${minute.join()} ${hour.join()} ${day}`, timezone),
+    minutesOfQuarter: new Set(minute.map((one) => Number(one) % 15)),
     seconds: new Set(second.map(Number)),
   }
   KNOWN.set(name, made)
