@@ -156,8 +156,9 @@ export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** The parameters of a text, each with its type where it has one. Not those in names and literals. */
-const PARAMETER = /'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<![:\w]):([a-z]\w*)(?:::(\w+))?/gi
+/** The parameters of a text, each with its type where it has one. Not those in literals, names and comments. */
+const PARAMETER =
+  /'(?:[^']|'')*'|"(?:[^"]|"")*"|--.*|\/\*[\s\S]*?(?:\*\/|$)|(?<![:\w]):([a-z]\w*)(?:::(\w+))?/gi
 
 /** Replaces the parameters of a statement by what `write` returns. */
 export function withParameters(
