@@ -110,7 +110,7 @@ describe('the published file', () => {
     const bytes = fs.readFileSync(copy, 'latin1')
 
     expect(schema.join('\n')).not.toMatch(
-      /fingerprint|sync_gates|sync_settings|sync_pages|sync_jobs|sync_missing|account|owner/,
+      /fingerprint|sync_gates|sync_settings|sync_pages|sync_jobs|sync_missing|sync_workers|account|owner/,
     )
     expect(secrets.length).toBeGreaterThan(0)
     for (const { value } of secrets) expect(bytes).not.toContain(value)
@@ -179,5 +179,22 @@ describe('snapshot', () => {
       expect((await run(['snapshot', name])).code, name).toBe(2)
     expect(value('SELECT count(*) FROM orders')).toBe(4)
     expect(fs.existsSync(file('absent'))).toBe(false)
+  })
+
+  it('says nothing of processes that worked on the mirror, or died, and of what could not be published', async ({
+    synced,
+  }) => {
+    const { file, run, change } = synced.workspace
+    change(`
+      INSERT INTO sync_workers VALUES ('far-7-f00', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z', 'x');
+      UPDATE sync_jobs SET owner = 'far-7-f00', verifying = 1;
+      INSERT INTO sync_settings VALUES ('publish_failed', 'no room')
+    `)
+    expect((await run(['status'])).stdout).toMatch(/died/)
+    expect((await run(['snapshot', 'one.db'])).code).toBe(0)
+
+    const { stdout } = await run(['status', '--database', 'one.db'], { env: { ADMIN_MIRROR_CONFIG: '' } })
+    expect(stdout).not.toMatch(/died|verify/)
+    expect(fs.readFileSync(file('one.db'), 'latin1')).not.toMatch(/far-7-f00|no room/)
   })
 })

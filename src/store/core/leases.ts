@@ -230,6 +230,12 @@ function releaseJob(job: JobNames, epoch: number): Rule<number> {
   })
 }
 
+/** For a copy of a mirror: no process works on it, and none died on it. */
+export const FORGET_PROCESSES = [
+  'DELETE FROM sync_workers',
+  'UPDATE sync_jobs SET owner = NULL, verifying = 0, retry_since = NULL, retry_until = NULL, retry_error = NULL',
+]
+
 // What others see of the processes.
 
 /** A `start` that runs, or died. */

@@ -2,6 +2,7 @@ import { InterruptedError, MirrorError } from '../../errors.ts'
 import { keyColumnNames, shapeOf, TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { freeName, freeNames, type SqlValue } from '../columns/column.ts'
 import { type ConfiguredCollection, loadColumns } from '../core/known-columns.ts'
+import { FORGET_PROCESSES } from '../core/leases.ts'
 import { saveSetting, setting } from '../core/settings.ts'
 import { all, exec, one, quoted, type Rule } from '../core/sql.ts'
 import { knownCollections, tablesSql } from '../core/tables.ts'
@@ -42,9 +43,10 @@ export async function move({ connection, server, signal, onTable }: MoveOptions)
     for (const table of ownTables(connection))
       await copy(
         table,
-        (column) => (OF_A_PROCESS.includes(column) ? null : column),
+        (column) => column,
         (row, columns) => renamed(row, columns, names),
       )
+    await runRule(ask, exec(FORGET_PROCESSES))
     for (const collection of collections) {
       const known = await runRule(ask, loadColumns(POSTGRES, collection))
       const { catalog } = known
@@ -85,9 +87,6 @@ function ownTables(connection: Connection): string[] {
   )
   return found.map(({ name }) => name)
 }
-
-/** What is known to one process, or one machine, alone. */
-const OF_A_PROCESS = ['owner', 'verifying', 'retry_since', 'retry_until', 'retry_error']
 
 // Names are decided anew: those of PostgreSQL have at most 63 bytes, and a table has fewer columns.
 

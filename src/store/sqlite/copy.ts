@@ -3,9 +3,11 @@ import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { InterruptedError, MirrorError, systemCode, UsageError } from '../../errors.ts'
+import { FORGET_PROCESSES } from '../core/leases.ts'
+import { notePublishFailure } from '../core/publication.ts'
 import { OF_EVERY_MIRROR } from '../core/reading.ts'
 import { quoted } from '../core/sql.ts'
-import type { Connection } from './driver.ts'
+import { type Connection, runRule } from './driver.ts'
 import { freeBytes, translate, translatingErrors } from './errors.ts'
 import { COPY_ID, connect, inspectHeader } from './open.ts'
 import { ANALYZED_ROWS } from './runner.ts'
@@ -149,9 +151,12 @@ export function fillCopy({ mirror, target, isPublished }: CopyTask): void {
   source.pragma('busy_timeout = 30000')
   source.prepare('VACUUM INTO ?').run(target)
   source.close()
-  if (!isPublished) return
   const copy = connect(target)
-  makeReadable(copy)
+  copy.exec(WHILE_MADE)
+  if (isPublished) makeReadable(copy)
+  // Not in the copy of a published file.
+  else if (namesOf(copy, 'table').includes('sync_workers')) forgetOrigin(copy)
+  copy.pragma('journal_mode = DELETE')
   copy.close()
 }
 
@@ -160,9 +165,14 @@ export function fillCopy({ mirror, target, isPublished }: CopyTask): void {
 const WHILE_MADE =
   'PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536; PRAGMA legacy_alter_table = ON'
 
+/** Removes what is true of the mirror alone: who works on it, and that nothing could be published. */
+function forgetOrigin(copy: Connection): void {
+  copy.exec(FORGET_PROCESSES.join(';\n'))
+  runRule(copy, notePublishFailure(null))
+}
+
 /** Makes a whole copy one for readers. */
 function makeReadable(copy: Connection): void {
-  copy.exec(WHILE_MADE)
   const collections = copy.prepare('SELECT name FROM sync_collections').pluck().all() as string[]
   for (const [name, columns] of Object.entries(OF_EVERY_MIRROR)) makeTable(copy, name, columns)
   // No collection's name has two underscores.
@@ -172,7 +182,6 @@ function makeReadable(copy: Connection): void {
     for (const name of namesOf(copy, type))
       if (name.startsWith('sync_') && !(name in OF_EVERY_MIRROR)) copy.exec(`DROP ${type} ${quoted(name)}`)
   copy.exec(`PRAGMA application_id = ${COPY_ID}; PRAGMA analysis_limit = ${ANALYZED_ROWS}; ANALYZE`)
-  copy.pragma('journal_mode = DELETE')
 }
 
 function namesOf(copy: Connection, type: 'table' | 'view'): string[] {
