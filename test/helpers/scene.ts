@@ -7,8 +7,9 @@ import { createWorkspace, organization, type Settings, type Workspace } from './
 export const ACME = organization('acme', 1)
 export const GLOBEX = organization('globex', 2)
 
-/** The schedule of a `start` that runs only what is due at its begin, and of one that never rests. */
-export const NEVER = '0 0 29 2 *'
+/** The schedule of a `start` that runs only what is due at its begin: its day is a week away or more, and soon found. */
+export const NEVER = `0 0 ${((new Date().getUTCDate() + 13) % 28) + 1} * *`
+/** That of one that never rests. */
 export const EVERY_SECOND = '* * * * * *'
 
 /** An API, and a folder with a configuration that names it; both as the test goes on to say. */
