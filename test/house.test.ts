@@ -135,7 +135,7 @@ describe('the house', () => {
     ['node-cron', 'schedule/cron.ts'],
     ['better-sqlite3', 'store/sqlite/open.ts'],
     ['pino', 'cli/output/log.ts'],
-    ['pg', 'store/postgres/connection.ts store/postgres/query.ts store/postgres/server.ts'],
+    ['pg', 'store/postgres/connections.ts store/postgres/query.ts'],
     ['pg-boss', 'store/postgres/queue.ts'],
     ['@hono/node-server', 'listener/server.ts'],
     ['log-update', 'cli/output/log.ts'],

@@ -3,8 +3,9 @@ import type { PostgresSettings } from '../config/postgres-address.ts'
 import { MirrorError, systemCode } from '../errors.ts'
 import { exec } from '../store/core/sql.ts'
 import { type MirrorFacts, storedFacts } from '../store/core/status.ts'
+import { placeOf, serverAt } from '../store/postgres/address.ts'
 import { serverBudgets } from '../store/postgres/clock.ts'
-import { placeOf, runRule, serverAt } from '../store/postgres/connection.ts'
+import { askBy, runRule } from '../store/postgres/connections.ts'
 import { holdsMirror, migrate } from '../store/postgres/migrate.ts'
 import { isUnknownName, meaningOfSql, stream, withPlaceholders } from '../store/postgres/query.ts'
 import type { WorkQueue } from '../store/postgres/queue.ts'
@@ -85,7 +86,7 @@ export async function openServer(options: OpenOptions): Promise<OpenMirror> {
 
 function factsOn(server: Server, { isAlive }: Runtime): Promise<MirrorFacts> {
   const rule = storedFacts(isAlive, server.clock.now())
-  return server.readOnce(({ ask }) => runRule(ask, rule))
+  return server.readOnce((query) => runRule(askBy(query), rule))
 }
 
 /** What `status` reads; null if the schema holds no mirror yet. */
@@ -117,15 +118,16 @@ export async function readOnServer(runtime: Runtime, task: ReadingTask): Promise
       // So is SQL that is wrong in any mirror, before it is said that there is none yet.
       if (statement)
         await server.readOnce(
-          (sql) => stream(sql, statement),
+          (query) => stream(query, statement),
           (error) => (isUnknownName(error) ? noMirror(database) : meaningOfSql(error)),
         )
       else if (work.kind === 'export' && config) assertExport(work, config)
       throw noMirror(database)
     }
-    await server.readOnce((sql) => {
-      const query = (...asked: Parameters<typeof withPlaceholders>) => stream(sql, withPlaceholders(...asked))
-      return writeResult(runtime, { query, ask: (rule) => runRule(sql.ask, rule) }, task)
+    await server.readOnce((send) => {
+      const query = (...asked: Parameters<typeof withPlaceholders>) =>
+        stream(send, withPlaceholders(...asked))
+      return writeResult(runtime, { query, ask: (rule) => runRule(askBy(send), rule) }, task)
     }, meaningOfSql)
   } finally {
     await server.close()

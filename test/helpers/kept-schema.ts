@@ -1,5 +1,5 @@
 import { Client } from 'pg'
-import type { PostgresAddress } from '../../src/store/postgres/connection.ts'
+import type { PostgresAddress } from '../../src/store/postgres/address.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { connectServer, type Server } from '../../src/store/postgres/server.ts'
 import { atEndOfFile } from './at-end-of-file.ts'

@@ -1,4 +1,4 @@
-import type { PostgresAddress } from '../../src/store/postgres/connection.ts'
+import type { PostgresAddress } from '../../src/store/postgres/address.ts'
 import { newSchema, openReader, type TestServer } from './postgres.ts'
 import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
 

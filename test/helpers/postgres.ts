@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import { inject, onTestFinished } from 'vitest'
-import type { PostgresAddress } from '../../src/store/postgres/connection.ts'
+import type { PostgresAddress } from '../../src/store/postgres/address.ts'
 import { atEndOfFile } from './at-end-of-file.ts'
 import type { TestServer } from './postgres-server.ts'
 import type { Row } from './test-mirror.ts'

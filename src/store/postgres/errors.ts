@@ -1,7 +1,7 @@
 import { JobError, KnownError, MirrorError, systemCode, UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
 import { OtherTablesError } from '../core/known-tables.ts'
-import { type PostgresAddress, serverAt } from './connection.ts'
+import { type PostgresAddress, serverAt } from './address.ts'
 
 /** What pg and the network say of an error. PostgreSQL's own message may quote data, so it is never shown. */
 function failureOf(error: unknown): { code: string; message: string } {

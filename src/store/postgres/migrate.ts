@@ -3,7 +3,7 @@ import { saveSetting, setting } from '../core/settings.ts'
 import { exec, one, quoted, type Rule } from '../core/sql.ts'
 import { remakeViews } from '../core/tables.ts'
 import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../schema.ts'
-import { placeOf } from './connection.ts'
+import { placeOf } from './address.ts'
 import { POSTGRES } from './driver.ts'
 import type { Server } from './server.ts'
 

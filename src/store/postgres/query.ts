@@ -2,9 +2,7 @@ import { type QueryConfig, types } from 'pg'
 import { JobError, systemCode, UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
 import { distinctNames, type Rows, type Value } from '../core/reading.ts'
-import { withParameters } from '../core/sql.ts'
-import { msOf } from './connection.ts'
-import type { Reading } from './server.ts'
+import { msOf, numbered, type Query } from './connections.ts'
 
 // What `query` and `export` ask, and its values as a mirror in a file would show them.
 
@@ -14,48 +12,44 @@ export interface UserStatement {
   values: string[]
 }
 
-/** Puts `$1`, `$2` in the places of `:NAME`. Throws UsageError for a name without a value, a value without a name, and for `$1` itself. */
+/** Puts `$1`, `$2` in the places of `:NAME`. Throws UsageError for a name without a value, and a value without a name. */
 export function withPlaceholders(sql: string, given: readonly (readonly [string, string])[]): UserStatement {
-  const parameters = new Map(given)
   if (sql.includes('\0'))
     throw new UsageError('the SQL holds a NUL character, which PostgreSQL has in no text')
-  const names: string[] = []
-  const text = withParameters(sql, (name, type) => {
-    if (!parameters.has(name))
+  const values = new Map(given)
+  const { text, parameters } = numbered(sql)
+  for (const name of parameters)
+    if (!values.has(name))
       throw new UsageError(
         `the SQL has the parameter :${printable(name)}; give it with --param ${printable(name)}=VALUE`,
       )
-    if (!names.includes(name)) names.push(name)
-    return `$${names.indexOf(name) + 1}${type === undefined ? '' : `::${type}`}`
-  })
-  const unused = [...parameters.keys()].find((name) => !names.includes(name))
-  if (unused !== undefined)
-    throw new UsageError(`--param ${printable(unused)}: the SQL has no such parameter`)
-  return { text, values: names.map((name) => parameters.get(name) ?? '') }
+  for (const name of values.keys())
+    if (!parameters.includes(name))
+      throw new UsageError(`--param ${printable(name)}: the SQL has no such parameter`)
+  return { text, values: parameters.map((name) => values.get(name) ?? '') }
 }
 
 /** Rows of one batch, so that memory never holds a large result whole. */
 const BATCH_ROWS = 500
 
 /** Runs a statement. The server takes a SELECT, WITH, VALUES or TABLE for a cursor, and nothing else; a plan needs none. One at a time. */
-export async function stream(sql: Pick<Reading, 'query'>, statement: UserStatement): Promise<Rows> {
-  const { text, values } = statement
+export async function stream(query: Query, { text, values }: UserStatement): Promise<Rows> {
   const isPlan = /^\s*(?:EXPLAIN|SHOW)\b/i.test(text)
-  if (!isPlan) await ask(sql, `DECLARE "_read" NO SCROLL CURSOR FOR ${text}`, values)
-  const next = () => ask(sql, `FETCH ${BATCH_ROWS} FROM "_read"`, [])
-  const { rows: first, ...head } = isPlan ? await ask(sql, text, values) : await next()
+  if (!isPlan) await ask(query, `DECLARE "_read" NO SCROLL CURSOR FOR ${text}`, values)
+  const next = () => ask(query, `FETCH ${BATCH_ROWS} FROM "_read"`, [])
+  const { rows: first, ...head } = isPlan ? await ask(query, text, values) : await next()
   async function* batches(): AsyncIterable<Value[][]> {
     if (isPlan) {
       yield first
       return
     }
     for (let rows = first; rows.length > 0; { rows } = await next()) yield rows
-    await ask(sql, 'CLOSE "_read"', [])
+    await ask(query, 'CLOSE "_read"', [])
   }
   return { ...head, batches: batches() }
 }
 
-async function ask({ query }: Pick<Reading, 'query'>, text: string, values: readonly string[]) {
+async function ask(query: Query, text: string, values: readonly string[]) {
   const { fields, rows } = await query({
     text,
     values: [...values],

@@ -1,7 +1,8 @@
 import { type JobWithMetadata, PgBoss } from 'pg-boss'
 import { MirrorError } from '../../errors.ts'
 import { one } from '../core/sql.ts'
-import { placeOf, runRule } from './connection.ts'
+import { placeOf } from './address.ts'
+import { runRule } from './connections.ts'
 import { translate } from './errors.ts'
 import type { Server } from './server.ts'
 

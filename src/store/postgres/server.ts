@@ -1,31 +1,18 @@
-import { Client, type ClientBase, Pool, type QueryConfig } from 'pg'
-import { InterruptedError, MirrorError, systemCode } from '../../errors.ts'
-import { one, type Rule, type Runner, type Statement } from '../core/sql.ts'
+import { MirrorError, systemCode } from '../../errors.ts'
+import { one, type Rule, type Runner } from '../core/sql.ts'
+import { type PostgresAddress, serverAt } from './address.ts'
 import { createServerClock, type ServerClock } from './clock.ts'
 import {
   type Ask,
-  askBy,
-  clientConfig,
-  type PostgresAddress,
+  type Connection,
+  createConnections,
   type Query,
   runRule,
-  serverAt,
-} from './connection.ts'
+  type Watching,
+} from './connections.ts'
 import { POSTGRES, SERVER_TIME } from './driver.ts'
-import { isAway, isConflict, isRefusedEachTime, translate } from './errors.ts'
-
-/** What waiting for the server needs. */
-export interface Patience {
-  /** Milliseconds of a clock that is never set. */
-  elapsed: () => number
-  /** May end early when the signal comes; one that begins after it lasts its whole time. */
-  sleep: (ms: number) => Promise<void>
-  every: (ms: number, task: () => void) => () => void
-  /** Once it is aborted, no wait is long. */
-  signal: AbortSignal
-  /** Reports what this process waits for. */
-  report?: ((message: string) => void) | undefined
-}
+import { translate } from './errors.ts'
+import { createPersistence, type Patience } from './waiting.ts'
 
 /** The PostgreSQL server. Once it has answered, every call but `once` and `readOnce` waits while it is away. All throw MirrorError. */
 export interface Server {
@@ -40,31 +27,13 @@ export interface Server {
   /** Runs a rule in a transaction, tried once: for what has to be written even after the signal, by a caller that tries again. */
   once<T>(rule: Rule<T>): Promise<T>
   /** Runs a task that only reads, on one snapshot, tried once. `meaning`: what an error of a statement means for it. */
-  readOnce<T>(task: (reading: Reading) => Promise<T>, meaning?: (error: unknown) => unknown): Promise<T>
+  readOnce<T>(task: (query: Query) => Promise<T>, meaning?: (error: unknown) => unknown): Promise<T>
   /** Runs statements of a library, with pg's own results and errors. */
   plain(text: string, values?: readonly unknown[]): Promise<unknown>
   close(): Promise<void>
 }
 
-/** A transaction that can only read. */
-export interface Reading {
-  ask: Ask
-  /** As pg sends it, and with its result. */
-  query: Query
-}
-
-/** Few, since a server has few to give, and a page's statements take a millisecond; but a long one leaves room for the lease. */
-const MOST_CONNECTIONS = 4
-
-/** A statement is watched so often, and after so long the server is asked whether it still works on it. */
-const WATCH_EVERY_MS = 5000
-const LOOK_AFTER_MS = 15_000
-
-/** After the signal: all waits together, and one statement. */
-const WAITS_WHEN_STOPPING_MS = 2000
-const STATEMENT_WHEN_STOPPING_MS = 3000
-
-const SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
+type Purpose = 'writing' | 'reading'
 
 /**
  * Connects. Throws MirrorError for a server that cannot be reached, refuses the role or is too old, and, where the mirror is
@@ -72,8 +41,8 @@ const SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
  */
 export async function connectServer(
   address: PostgresAddress,
-  patience: Patience,
-  purpose: 'writing' | 'reading' = 'writing',
+  patience: Patience & Watching,
+  purpose: Purpose = 'writing',
 ): Promise<Server> {
   const server = createServer(address, patience)
   try {
@@ -114,7 +83,7 @@ export async function measureClock({ clock, once }: Pick<Server, 'clock' | 'once
 function faultOf(
   { path, version, only }: Standing,
   { schema, setting }: PostgresAddress,
-  purpose: 'writing' | 'reading',
+  purpose: Purpose,
 ): string | null {
   // A pooler that drops our settings would have the tables made in another schema.
   if (path !== schema)
@@ -143,23 +112,30 @@ export function runnerOn(
   }
 }
 
-function createServer(address: PostgresAddress, patience: Patience): Server {
+/** A rule has one snapshot; a reader may take its time with the rows, and wants all of them, not the first ones soon. */
+const BEGIN_READING =
+  'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL cursor_tuple_fraction = 1'
+
+function createServer(address: PostgresAddress, patience: Patience & Watching): Server {
   const connections = createConnections(address, patience)
   const persist = createPersistence(address, patience)
   const translated = (error: unknown): never => {
     throw translate(address, error)
   }
 
-  /** Runs `task` on a connection of its own. One on which it failed is closed: it may be in a transaction. */
-  async function on<T>(task: (connection: Connection) => Promise<T>): Promise<T> {
-    const connection = await connections.open()
-    let isWhole = false
+  /** Runs `task` on a connection of its own, which is closed if that fails. */
+  async function on<T>(
+    task: (connection: Connection) => Promise<T>,
+    opening: Promise<Connection> = connections.open(),
+  ): Promise<T> {
+    const connection = await opening
+    let isBroken = true
     try {
       const result = await task(connection)
-      isWhole = true
+      isBroken = false
       return result
     } finally {
-      connection.release(!isWhole)
+      connection.release(isBroken)
     }
   }
 
@@ -198,26 +174,19 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
         await query('COMMIT')
         return result
       }).catch(translated),
-    async readOnce(task, meaning = (error) => error) {
-      const connection = await connections.open().catch(translated)
-      // Only errors of statements are translated: others, such as that of a closed output, have the same codes as errors of the network.
-      const query = (sent: string | QueryConfig) =>
-        connection.query(sent).catch((error: unknown) => translated(meaning(error)))
-      try {
+    readOnce: (task, meaning = (error) => error) =>
+      on(async (connection) => {
+        // Only errors of statements are translated: others, such as that of a closed output, have the same codes as errors of the network.
+        const query: Query = (sent) =>
+          connection.query(sent).catch((error: unknown) => translated(meaning(error)))
         // Without it the server would notice a client that is gone only when it sends rows. Not every system can look.
         await connection.query("SET client_connection_check_interval = '1s'").catch(() => {})
-        // A reader may take its time with the rows; and all of them are wanted, not the first ones soon.
-        await query(
-          `${SNAPSHOT}; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL cursor_tuple_fraction = 1`,
-        )
-        const result = await task({ ask: (statement) => askBy(query, statement), query })
+        await query(BEGIN_READING)
+        const result = await task(query)
         // Nothing must be written, and EXPLAIN ANALYZE writes what it explains even in a transaction that can only read.
         await query('ROLLBACK')
         return result
-      } finally {
-        connection.release(true)
-      }
-    },
+      }, connections.open().catch(translated)),
     plain: (text, values) =>
       persist(
         // Several statements at once can have no values.
@@ -225,143 +194,6 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
         (error) => error,
       ),
     close: connections.close,
-  }
-}
-
-interface Connection extends Reading {
-  release(isBroken: boolean): void
-}
-
-/** Connections that give up a statement whose server does not work on it any more, so that no process waits for it forever. */
-function createConnections(address: PostgresAddress, { elapsed, every, signal }: Patience) {
-  const config = clientConfig(address)
-  const pool = new Pool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
-  // The next statement that needs the connection reports it.
-  pool.on('error', () => {})
-  // The pool does not listen to a connection in use: without this, a cut between two statements would end the process.
-  pool.on('connect', (client) => client.on('error', () => {}))
-  /** When the statement of a connection began. */
-  const inFlight = new Map<ClientBase, number>()
-
-  const stopWatching = every(WATCH_EVERY_MS, () => {
-    for (const [client, since] of inFlight) {
-      const ms = elapsed() - since
-      if (signal.aborted && ms > STATEMENT_WHEN_STOPPING_MS) destroy(client)
-      else if (ms > LOOK_AFTER_MS)
-        void isIdle(client).then((isLost) => {
-          if (isLost && inFlight.get(client) === since) destroy(client)
-        })
-    }
-  })
-
-  /** Whether the server is not at work on a connection, or is gone. It may be where it lets nobody else in. */
-  async function isIdle(client: ClientBase): Promise<boolean> {
-    const other = new Client(config)
-    other.on('error', () => {})
-    try {
-      await other.connect()
-      const sql = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active'"
-      // The number of the server's process, which pg's types do not know.
-      const { processID } = client as unknown as { processID: number }
-      return (await other.query(sql, [processID])).rows.length === 0
-    } catch (error) {
-      return systemCode(error) !== '53300'
-    } finally {
-      void other.end().catch(() => {})
-    }
-  }
-
-  return {
-    async open(): Promise<Connection> {
-      const client = await pool.connect()
-      const query: Query = async (sent) => {
-        inFlight.set(client, elapsed())
-        try {
-          return await client.query(sent)
-        } finally {
-          inFlight.delete(client)
-        }
-      }
-      return {
-        query,
-        ask: (statement: Statement) => askBy(query, statement),
-        release: (isBroken) => client.release(isBroken),
-      }
-    },
-    async close(): Promise<void> {
-      await pool.end()
-      stopWatching()
-    },
-  }
-}
-
-/** Ends a connection at once, whatever the server is doing. */
-function destroy(client: ClientBase): void {
-  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
-  connection.stream.destroy()
-}
-
-const FIRST_WAIT_MS = 250
-const LONGEST_WAIT_MS = 5000
-const REPORT_EVERY_MS = 60_000
-
-const MOST_CONFLICTS = 20
-
-/** Tries of a statement that the server ends each time, by its statement_timeout for example: about a minute. */
-const MOST_REFUSED = 15
-
-/** Returns a function that repeats a task until the server is there and nothing conflicts. */
-function createPersistence(address: PostgresAddress, { elapsed, sleep, signal, report }: Patience) {
-  /** Whether the server was away at the last try of any task. */
-  let isAwayNow = false
-  let stoppedAt = signal.aborted ? elapsed() : Number.POSITIVE_INFINITY
-  signal.addEventListener('abort', () => {
-    stoppedAt = elapsed()
-  })
-  /** When a wait was reported last, by any task: hundreds of lists may wait at once. Null: the server has answered since. */
-  let toldAt: number | null = null
-
-  function assertPatience(): void {
-    if (elapsed() >= stoppedAt + WAITS_WHEN_STOPPING_MS)
-      throw new InterruptedError('stopped while the PostgreSQL server was away; the next run continues')
-  }
-
-  function tell(error: unknown): void {
-    if (toldAt !== null && elapsed() - toldAt < REPORT_EVERY_MS) return
-    const known = translate(address, error)
-    report?.(`waiting for the mirror: ${known instanceof Error ? known.message : ''}`)
-    toldAt = elapsed()
-  }
-
-  /** `meaning`: what the caller gets for an error that no repetition helps. */
-  return async <T>(
-    task: () => Promise<T>,
-    meaning = (error: unknown) => translate(address, error),
-  ): Promise<T> => {
-    let [conflicts, refused, waitMs] = [0, 0, 0]
-    for (;;) {
-      // Each further try would take its time, and there may be many of them.
-      if (isAwayNow) assertPatience()
-      try {
-        const result = await task()
-        isAwayNow = false
-        if (waitMs > 0 && toldAt !== null) {
-          report?.('the PostgreSQL server answers again')
-          toldAt = null
-        }
-        return result
-      } catch (error) {
-        if (isConflict(error) && conflicts++ < MOST_CONFLICTS) continue
-        // A list that fails is seen, and read again at its next time; one that waits forever is not.
-        if (!isAway(error) || (isRefusedEachTime(error) && ++refused >= MOST_REFUSED)) throw meaning(error)
-        isAwayNow = true
-        assertPatience()
-        tell(error)
-      }
-      waitMs = signal.aborted ? FIRST_WAIT_MS : Math.min(Math.max(waitMs * 2, FIRST_WAIT_MS), LONGEST_WAIT_MS)
-      // The sleep of a process ends early at the signal.
-      await sleep(waitMs).catch(() => {})
-    }
   }
 }
 

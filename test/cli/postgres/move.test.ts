@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import type { PostgresAddress } from '../../../src/store/postgres/connection.ts'
+import type { PostgresAddress } from '../../../src/store/postgres/address.ts'
 import { createDoor, items, pageOf, type Reply, serve } from '../../helpers/list-server.ts'
 import { ACME, onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase } from '../../helpers/postgres.ts'

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { Client } from 'pg'
 import { describe, expect, it } from 'vitest'
-import type { PostgresAddress } from '../../../src/store/postgres/connection.ts'
+import type { PostgresAddress } from '../../../src/store/postgres/address.ts'
 import { items, pageOf, serve } from '../../helpers/list-server.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { startProxy } from '../../helpers/proxy.ts'

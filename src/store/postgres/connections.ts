@@ -1,0 +1,176 @@
+import { Client, type ClientBase, Pool, type QueryConfig, type QueryResult, types } from 'pg'
+import { systemCode } from '../../errors.ts'
+import { type Rule, type Statement, withParameters } from '../core/sql.ts'
+import { clientConfig, type PostgresAddress } from './address.ts'
+import { storable } from './storable.ts'
+
+// The connections of a process, and how statements of rules are sent on them.
+
+export interface Connection {
+  /** Sends what pg sends, and returns its result. Throws pg's errors. */
+  query: Query
+  /** Runs a statement of a rule, and returns what it wants. */
+  ask: Ask
+  /** A broken one is closed: it may be in a transaction. */
+  release(isBroken: boolean): void
+}
+
+export type Query = (sent: string | QueryConfig) => Promise<QueryResult>
+
+export type Ask = (statement: Statement) => Promise<unknown>
+
+/** Few, since a server has few to give, and a page's statements take a millisecond; but a long one leaves room for the lease. */
+const MOST_CONNECTIONS = 4
+
+/** A statement is watched so often, and after so long the server is asked whether it still works on it. */
+const WATCH_EVERY_MS = 5000
+const LOOK_AFTER_MS = 15_000
+
+/** The longest that a statement may take after the signal. */
+const STATEMENT_WHEN_STOPPING_MS = 3000
+
+export interface Watching {
+  /** Milliseconds of a clock that is never set. */
+  elapsed: () => number
+  every: (ms: number, task: () => void) => () => void
+  signal: AbortSignal
+}
+
+/** Opens connections that give up a statement whose server does not work on it any more, so that no process waits for it forever. */
+export function createConnections(address: PostgresAddress, { elapsed, every, signal }: Watching) {
+  const config = clientConfig(address)
+  const pool = new Pool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
+  // The next statement that needs the connection reports it.
+  pool.on('error', () => {})
+  // The pool does not listen to a connection in use: without this, a cut between two statements would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  /** When the statement of a connection began. */
+  const inFlight = new Map<ClientBase, number>()
+
+  const stopWatching = every(WATCH_EVERY_MS, () => {
+    for (const [client, since] of inFlight) {
+      const ms = elapsed() - since
+      if (signal.aborted && ms > STATEMENT_WHEN_STOPPING_MS) destroy(client)
+      else if (ms > LOOK_AFTER_MS)
+        void isLost(client).then((found) => {
+          if (found && inFlight.get(client) === since) destroy(client)
+        })
+    }
+  })
+
+  /** Whether the server is not at work on a connection, or is gone. It may be where it lets nobody else in. */
+  async function isLost(client: ClientBase): Promise<boolean> {
+    const other = new Client(config)
+    other.on('error', () => {})
+    try {
+      await other.connect()
+      const sql = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active'"
+      // The number of the server's process, which pg's types do not know.
+      const { processID } = client as unknown as { processID: number }
+      return (await other.query(sql, [processID])).rows.length === 0
+    } catch (error) {
+      return systemCode(error) !== '53300'
+    } finally {
+      void other.end().catch(() => {})
+    }
+  }
+
+  return {
+    async open(): Promise<Connection> {
+      const client = await pool.connect()
+      const query: Query = async (sent) => {
+        inFlight.set(client, elapsed())
+        try {
+          return await client.query(sent)
+        } finally {
+          inFlight.delete(client)
+        }
+      }
+      return { query, ask: askBy(query), release: (isBroken) => client.release(isBroken) }
+    },
+    async close(): Promise<void> {
+      await pool.end()
+      stopWatching()
+    },
+  }
+}
+
+/** Ends a connection at once, whatever the server is doing. */
+function destroy(client: ClientBase): void {
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+  connection.stream.destroy()
+}
+
+/** Runs the statements of a rule, each after the answer of the one before. */
+export async function runRule<T>(ask: Ask, rule: Rule<T>): Promise<T> {
+  let next = rule.next()
+  while (!next.done) {
+    let result: unknown
+    try {
+      result = await ask(next.value)
+    } catch (error) {
+      // A rule may undo what it has tried.
+      next = rule.throw(error)
+      continue
+    }
+    next = rule.next(result)
+  }
+  return next.value
+}
+
+/** Asks by prepared statements, with times as epoch milliseconds. */
+export function askBy(query: Query): Ask {
+  return async ({ text, values, wants }) => {
+    if (wants === 'nothing') return query(text)
+    const { parameters, ...prepared } = preparedOf(text)
+    const sent = parameters.map((name) => {
+      const value = values[name]
+      if (value === undefined) throw new Error(`a statement has no value for :${name}`)
+      return typeof value === 'string' ? storable(value) : value
+    })
+    const { rows, rowCount } = await query({ ...prepared, values: sent, types: { getTypeParser } })
+    return wants === 'rows' ? rows : (rowCount ?? 0)
+  }
+}
+
+/** A statement as pg prepares it once a connection, by its name. */
+interface Prepared {
+  name: string
+  /** With `$1` for the first parameter. */
+  text: string
+  parameters: readonly string[]
+}
+
+const known = new Map<string, Prepared>()
+
+function preparedOf(text: string): Prepared {
+  const before = known.get(text)
+  if (before) return before
+  const prepared = { name: `s${known.size}`, ...numbered(text) }
+  known.set(text, prepared)
+  return prepared
+}
+
+/** A text with `$1` for the first of its parameters, and their names in that order. */
+export function numbered(text: string): { text: string; parameters: string[] } {
+  const parameters: string[] = []
+  const written = withParameters(text, (name, type) => {
+    if (!parameters.includes(name)) parameters.push(name)
+    return `$${parameters.indexOf(name) + 1}${type === undefined ? '' : `::${type}`}`
+  })
+  return { text: written, parameters }
+}
+
+const { INT8, TIMESTAMPTZ }: Record<'INT8' | 'TIMESTAMPTZ', number> = types.builtins
+
+/** Our own counts and ids are far below 2^53. */
+const getTypeParser = ((type: number, format?: 'text' | 'binary') => {
+  if (type === INT8) return Number
+  if (type === TIMESTAMPTZ) return msOf
+  return format === 'binary' ? types.getTypeParser(type, 'binary') : types.getTypeParser(type, 'text')
+}) as typeof types.getTypeParser
+
+/** A time in UTC, in epoch milliseconds. */
+export function msOf(text: string): number {
+  return Date.parse(`${text.replace(' ', 'T')}:00`)
+}

@@ -1,0 +1,85 @@
+import { InterruptedError } from '../../errors.ts'
+import type { PostgresAddress } from './address.ts'
+import { isAway, isConflict, isRefusedEachTime, translate } from './errors.ts'
+
+// How a server that is away is waited for: it is tried again with growing waits, until it is there or the process is to stop.
+
+export interface Patience {
+  /** Milliseconds of a clock that is never set. */
+  elapsed: () => number
+  /** May end early when the signal comes; one that begins after it lasts its whole time. */
+  sleep: (ms: number) => Promise<void>
+  /** Once it is aborted, no wait is long. */
+  signal: AbortSignal
+  /** Reports what this process waits for. */
+  report?: ((message: string) => void) | undefined
+}
+
+const FIRST_WAIT_MS = 250
+const LONGEST_WAIT_MS = 5000
+const REPORT_EVERY_MS = 60_000
+
+/** All waits together, after the signal. */
+const WAITS_WHEN_STOPPING_MS = 2000
+
+const MOST_CONFLICTS = 20
+
+/** Tries of a statement that the server ends each time, by its statement_timeout for example: about a minute. */
+const MOST_REFUSED = 15
+
+/** Repeats a task until the server is there and nothing conflicts. `meaning`: what the caller gets for an error that no repetition helps; else ours. */
+export type Persist = <T>(task: () => Promise<T>, meaning?: (error: unknown) => unknown) => Promise<T>
+
+export function createPersistence(
+  address: PostgresAddress,
+  { elapsed, sleep, signal, report }: Patience,
+): Persist {
+  /** Whether the server was away at the last try of any task. */
+  let isAwayNow = false
+  let stoppedAt = signal.aborted ? elapsed() : Number.POSITIVE_INFINITY
+  signal.addEventListener('abort', () => {
+    stoppedAt = elapsed()
+  })
+  /** When a wait was reported last, by any task: hundreds of lists may wait at once. Null: the server has answered since. */
+  let toldAt: number | null = null
+
+  function assertPatience(): void {
+    if (elapsed() >= stoppedAt + WAITS_WHEN_STOPPING_MS)
+      throw new InterruptedError('stopped while the PostgreSQL server was away; the next run continues')
+  }
+
+  function tell(error: unknown): void {
+    if (toldAt !== null && elapsed() - toldAt < REPORT_EVERY_MS) return
+    const known = translate(address, error)
+    report?.(`waiting for the mirror: ${known instanceof Error ? known.message : ''}`)
+    toldAt = elapsed()
+  }
+
+  return async (task, meaning = (error) => translate(address, error)) => {
+    let [conflicts, refused, waitMs] = [0, 0, 0]
+    for (;;) {
+      // Each further try would take its time, and there may be many of them.
+      if (isAwayNow) assertPatience()
+      try {
+        const result = await task()
+        isAwayNow = false
+        // Others may get answers to what this one may not do, such as writing to a full disk.
+        if (waitMs > 0 && toldAt !== null) {
+          report?.('the PostgreSQL server answers again')
+          toldAt = null
+        }
+        return result
+      } catch (error) {
+        if (isConflict(error) && conflicts++ < MOST_CONFLICTS) continue
+        // A list that fails is seen, and read again at its next time; one that waits forever is not.
+        if (!isAway(error) || (isRefusedEachTime(error) && ++refused >= MOST_REFUSED)) throw meaning(error)
+        isAwayNow = true
+        assertPatience()
+        tell(error)
+      }
+      waitMs = signal.aborted ? FIRST_WAIT_MS : Math.min(Math.max(waitMs * 2, FIRST_WAIT_MS), LONGEST_WAIT_MS)
+      // The sleep of a process ends early at the signal.
+      await sleep(waitMs).catch(() => {})
+    }
+  }
+}
