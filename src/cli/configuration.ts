@@ -1,14 +1,12 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
-import { type Config, loadConfig, type OrganizationConfig } from '../config/config.ts'
+import { type Config, loadConfig } from '../config/config.ts'
 import { UsageError } from '../errors.ts'
-import type { Job } from '../sync/types.ts'
 import { shellWord } from '../text.ts'
-import { organizationsNamed } from './mirror.ts'
 import type { Globals, Runtime } from './runtime.ts'
 
-// What a command takes of the configuration: the file, and which of its lists.
+// The configuration of a command, and of a process that runs.
 
 const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
 
@@ -43,41 +41,6 @@ export function configOfFile(config: Config, { env }: Pick<Runtime, 'env'>): Con
   } catch {
     return { ...config, isLost: true }
   }
-}
-
-/** The values of all `--org` and `--collection` options. */
-export interface JobSelection {
-  org: string[]
-  collection: string[]
-}
-
-export interface SelectedJob {
-  organization: OrganizationConfig
-  job: Job
-}
-
-/** The organizations that `--org` names; all without it. Throws UsageError for one that is not configured. */
-export function selectOrganizations(config: Config, names: readonly string[]): OrganizationConfig[] {
-  if (names.length === 0) return config.organizations
-  return [...new Set(names.flatMap((name) => organizationsNamed(name, config.organizations)))]
-}
-
-/** The selected jobs, in the order of the configuration. Throws UsageError for an unknown name, and when no job is left. */
-export function selectJobs(config: Config, selection: JobSelection): SelectedJob[] {
-  const known = config.collections.map((collection) => collection.name)
-  const stranger = selection.collection.find((name) => !known.includes(name))
-  if (stranger !== undefined)
-    throw new UsageError(
-      `--collection ${stranger}: the configuration has no such collection (it has: ${known.join(', ')})`,
-    )
-  const jobs = selectOrganizations(config, selection.org).flatMap((organization) =>
-    organization.collections
-      .filter(({ name }) => selection.collection.length === 0 || selection.collection.includes(name))
-      .map((collection) => ({ organization, job: { organization, collection } })),
-  )
-  if (jobs.length === 0)
-    throw new UsageError('nothing to do: none of these organizations syncs that collection')
-  return jobs
 }
 
 /**

@@ -2,15 +2,15 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError } from '../errors.ts'
 import { createBudgets } from '../store/core/budgets.ts'
-import type { Rule } from '../store/core/sql.ts'
 import { type MirrorFacts, storedGates } from '../store/core/status.ts'
 import type { Connection } from '../store/sqlite/driver.ts'
 import { freeBytes, fullDisk, rightsMissing } from '../store/sqlite/errors.ts'
 import { inspectHeader, openForReading, openForWriting } from '../store/sqlite/open.ts'
 import { askFile, assertReadingSql, queryFile, readFileFacts, typesOf } from '../store/sqlite/read.ts'
 import { createLockWait, runnerOn } from '../store/sqlite/runner.ts'
-import { type MirrorPlace, noMirror, type OpenMirror, type OpenOptions } from './mirror.ts'
-import { assertExport, type QueryWork, type ReadingTask, writeResult } from './reading.ts'
+import type { Database } from './mirror.ts'
+import { type MirrorPlace, noMirror } from './place.ts'
+import type { Reader, SqlParameters } from './reading.ts'
 import type { Runtime } from './runtime.ts'
 
 // A mirror in a file.
@@ -18,33 +18,22 @@ import type { Runtime } from './runtime.ts'
 /** Rows of one transaction: some tens of milliseconds. */
 const FORGOTTEN_AT_ONCE = 500
 
-/** Opens the mirror, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
-export async function openFile(options: OpenOptions): Promise<OpenMirror> {
-  const { config, runtime } = options
-  const file = config.database
+/** Opens the mirror, or makes it. Throws MirrorError. */
+export async function openFile(file: string, runtime: Runtime): Promise<Database> {
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   runtime.env.SQLITE_TMPDIR ??= path.dirname(file)
   const connection = await openConnection(file, runtime)
-  try {
-    // What only reads needs no code of the store.
-    const { openOn } = await import('./open-mirror.ts')
-    const runner = runnerOn(connection, runtime)
-    const budgets = createBudgets(runner)
-    const mirror = await openOn({ runner, place: file, forgottenAtOnce: FORGOTTEN_AT_ONCE, budgets }, options)
-    return {
-      ...mirror,
-      // Any read shows whether the mirror can be read; what it returns is not needed.
-      probe: async () => void (await runner.reading(storedGates())),
-      writeFault: () => unwritableNow(file, true),
-      facts: async () => readFileFacts(connection, runtime.isAlive, runtime.now()),
-      async close() {
-        await mirror.leases.close()
-        connection.close()
-      },
-    }
-  } catch (error) {
-    connection.close()
-    throw error
+  const runner = runnerOn(connection, runtime)
+  return {
+    runner,
+    place: file,
+    forgottenAtOnce: FORGOTTEN_AT_ONCE,
+    budgets: createBudgets(runner),
+    // Any read shows whether the mirror can be read; what it returns is not needed.
+    probe: async () => void (await runner.reading(storedGates())),
+    writeFault: () => unwritableNow(file, true),
+    facts: async () => readFileFacts(connection, runtime.isAlive, runtime.now()),
+    close: async () => void connection.close(),
   }
 }
 
@@ -89,21 +78,27 @@ export function writeFault({ database, config }: MirrorPlace): string | null {
   return header.kind === 'sqlite' && header.isInWal ? fullDisk(database, freeBytes(database)) : null
 }
 
-/** Does what `query` or `export` asks for. Throws UsageError and MirrorError. */
-export async function readFile(runtime: Pick<Runtime, 'stdout'>, task: ReadingTask): Promise<void> {
-  const { database, config, work } = task
+/** Reads from the file. Throws UsageError and MirrorError. */
+export async function readFile(place: MirrorPlace, read: (reader: Reader) => Promise<void>): Promise<void> {
+  const { database, config } = place
   const connection = openForReading(database, config === null)
   if (!connection) {
-    // Usage is told before it is said that there is no mirror.
-    if (work.kind === 'query') assertReadingSql(work.sql, valuesOf(work.parameters))
-    else if (config) assertExport(work, config)
-    throw missing(database, config === null)
+    const fail = () => {
+      throw missing(database, config === null)
+    }
+    const query: Reader['query'] = (sql, parameters) => {
+      assertReadingSql(sql, valuesOf(parameters))
+      return fail()
+    }
+    return read({ isThere: false, ask: fail, query })
   }
   try {
-    const query = (sql: string, parameters: QueryWork['parameters']) =>
-      queryFile(connection, sql, valuesOf(parameters))
-    const ask = <T>(rule: Rule<T>) => askFile(connection, rule)
-    await writeResult(runtime, { ask, query, typesOf: (name) => typesOf(connection, name) }, task)
+    await read({
+      isThere: true,
+      ask: (rule) => askFile(connection, rule),
+      query: (sql, parameters) => queryFile(connection, sql, valuesOf(parameters)),
+      typesOf: (name) => typesOf(connection, name),
+    })
   } finally {
     connection.close()
   }
@@ -115,7 +110,7 @@ const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n]
  * A text that SQLite itself would write for a number is that number, and compared with a TEXT column it is the same text again;
  * anything else (007, 1.10) is a text.
  */
-function valuesOf(parameters: QueryWork['parameters']): Map<string, string | number | bigint> {
+function valuesOf(parameters: SqlParameters): Map<string, string | number | bigint> {
   return new Map(
     parameters.map(([name, text]): [string, string | number | bigint] => {
       const whole = /^(?:0|-?[1-9]\d*)$/.test(text) ? BigInt(text) : null

@@ -1,8 +1,8 @@
 import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
 import type { WorkerScheduler } from '../schedule/workers.ts'
-import type { SelectedJob } from './configuration.ts'
 import { keyOf, type RefreshPlan } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
+import type { SelectedJob } from './selection.ts'
 
 /** A list that `start` reads, and its schedule. */
 export interface PlannedJob {

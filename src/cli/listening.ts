@@ -6,6 +6,7 @@ import type { Scheduler } from '../schedule/scheduler.ts'
 import type { JobResult } from '../sync/job.ts'
 import type { Job } from '../sync/types.ts'
 import { configOfFile } from './configuration.ts'
+import { placeOf } from './place.ts'
 import { mirrorStatus } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
 import type { CommandSession } from './session.ts'
@@ -49,8 +50,7 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
         }),
         async status() {
           const [facts, reason] = await Promise.all([session.facts(), unusable(session)])
-          const current = configOfFile(config, runtime)
-          const place = { database: current.database, config: current }
+          const place = placeOf(configOfFile(config, runtime))
           return mirrorStatus(facts, { ...place, now: now(), unusable: reason })
         },
         counters,

@@ -10,8 +10,9 @@ import { holdsMirror, migrate } from '../store/postgres/migrate.ts'
 import { isUnknownName, meaningOfSql, stream, withPlaceholders } from '../store/postgres/query.ts'
 import type { WorkQueue } from '../store/postgres/queue.ts'
 import { connectServer, measureClock, runnerOn, type Server } from '../store/postgres/server.ts'
-import { type MirrorPlace, noMirror, type OpenMirror, type OpenOptions } from './mirror.ts'
-import { assertExport, type ReadingTask, writeResult } from './reading.ts'
+import type { Database, OpenOptions } from './mirror.ts'
+import { noMirror } from './place.ts'
+import type { Reader } from './reading.ts'
 import type { Runtime } from './runtime.ts'
 
 // A mirror in a schema of a PostgreSQL server.
@@ -26,61 +27,55 @@ const MEASURE_EVERY_MS = 60_000
 const PROBE_MS = 3000
 const FACTS_MS = 10_000
 
-/** Opens the mirror, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
-export async function openServer(options: OpenOptions): Promise<OpenMirror> {
-  const { config, runtime, log } = options
-  const server = await connect(config.postgres, runtime, (text) => log.info({ event: 'mirror_busy' }, text))
+/** Opens the mirror, or makes it. Throws MirrorError. */
+export async function openServer(
+  settings: PostgresSettings,
+  runtime: Runtime,
+  log: OpenOptions['log'],
+): Promise<Database> {
+  const server = await connect(settings, runtime, (text) => log.info({ event: 'mirror_busy' }, text))
   try {
     await migrate(server)
-    // What only reads needs no code of the store.
-    const { openOn } = await import('./open-mirror.ts')
-    const mirror = await openOn(
-      {
-        runner: runnerOn(server, { now: server.clock.now, signal: runtime.signal }),
-        place: placeOf(server.address),
-        forgottenAtOnce: FORGOTTEN_AT_ONCE,
-        budgets: serverBudgets(server),
-        holding: (begin) => server.once(begin()),
-      },
-      options,
-    )
-    const stopMeasuring = runtime.every(MEASURE_EVERY_MS, () => {
-      // The next statement reports a server that is away.
-      measureClock(server).catch(() => {})
-    })
-    /** Makes a task reject after a time, in which it goes on. */
-    const within = async <T>(ms: number, task: Promise<T>): Promise<T> => {
-      const over = new AbortController()
-      const late = runtime.sleep(ms, over.signal).then(() => {
-        throw new MirrorError(`${serverAt(server.address)} does not answer; it is waited for`)
-      })
-      // The loser of the race may reject later.
-      for (const one of [late, task]) one.catch(() => {})
-      return Promise.race([late, task]).finally(() => over.abort())
-    }
-    let queue: WorkQueue | null = null
-    return {
-      ...mirror,
-      probe: () => within(PROBE_MS, server.once(exec(['SELECT 1 FROM sync_settings LIMIT 1']))),
-      writeFault: () => null,
-      facts: () => within(FACTS_MS, factsOn(server, runtime)),
-      async openQueue(onTrouble) {
-        // Only `start` needs pg-boss.
-        const { openQueue } = await import('../store/postgres/queue.ts')
-        queue = await openQueue(server, onTrouble)
-        return queue
-      },
-      async close() {
-        // Its timers would keep the process alive.
-        await queue?.close().catch(() => {})
-        stopMeasuring()
-        await mirror.leases.close()
-        await server.close()
-      },
-    }
   } catch (error) {
     await server.close().catch(() => {})
     throw error
+  }
+  const stopMeasuring = runtime.every(MEASURE_EVERY_MS, () => {
+    // The next statement reports a server that is away.
+    measureClock(server).catch(() => {})
+  })
+  /** Makes a task reject after a time, in which it goes on. */
+  const within = async <T>(ms: number, task: Promise<T>): Promise<T> => {
+    const over = new AbortController()
+    const late = runtime.sleep(ms, over.signal).then(() => {
+      throw new MirrorError(`${serverAt(server.address)} does not answer; it is waited for`)
+    })
+    // The loser of the race may reject later.
+    for (const one of [late, task]) one.catch(() => {})
+    return Promise.race([late, task]).finally(() => over.abort())
+  }
+  let queue: WorkQueue | null = null
+  return {
+    runner: runnerOn(server, { now: server.clock.now, signal: runtime.signal }),
+    place: placeOf(server.address),
+    forgottenAtOnce: FORGOTTEN_AT_ONCE,
+    budgets: serverBudgets(server),
+    holding: (begin) => server.once(begin()),
+    probe: () => within(PROBE_MS, server.once(exec(['SELECT 1 FROM sync_settings LIMIT 1']))),
+    writeFault: () => null,
+    facts: () => within(FACTS_MS, factsOn(server, runtime)),
+    async openQueue(onTrouble) {
+      // Only `start` needs pg-boss.
+      const { openQueue } = await import('../store/postgres/queue.ts')
+      queue = await openQueue(server, onTrouble)
+      return queue
+    },
+    async close() {
+      // Its timers would keep the process alive.
+      await queue?.close().catch(() => {})
+      stopMeasuring()
+      await server.close()
+    },
   }
 }
 
@@ -90,8 +85,8 @@ function factsOn(server: Server, { isAlive }: Runtime): Promise<MirrorFacts> {
 }
 
 /** What `status` reads; null if the schema holds no mirror yet. */
-export async function readFacts({ config }: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null> {
-  const server = await connect(config?.postgres, runtime, toStderr(runtime), { purpose: 'reading' })
+export async function readFacts(settings: PostgresSettings, runtime: Runtime): Promise<MirrorFacts | null> {
+  const server = await connectToRead(settings, runtime)
   try {
     return (await holdsMirror(server)) ? await factsOn(server, runtime) : null
   } finally {
@@ -99,49 +94,46 @@ export async function readFacts({ config }: MirrorPlace, runtime: Runtime): Prom
   }
 }
 
-const toStderr =
-  ({ stderr }: Runtime) =>
-  (text: string) =>
-    stderr.write(`${text}\n`)
-
-/**
- * Does what `query` or `export` asks for on one snapshot, in a transaction that can only read, even if the role may write. Throws UsageError and
- * MirrorError.
- */
-export async function readOnServer(runtime: Runtime, task: ReadingTask): Promise<void> {
-  const { work, config, database } = task
-  // Usage is checked before the server is asked.
-  const statement = work.kind === 'query' ? withPlaceholders(work.sql, work.parameters) : null
-  const server = await connect(config?.postgres, runtime, toStderr(runtime), { purpose: 'reading' })
+/** Reads on one snapshot, in a transaction that can only read, even if the role may write. Throws UsageError and MirrorError. */
+export async function readServer(
+  settings: PostgresSettings,
+  runtime: Runtime,
+  read: (reader: Reader) => Promise<void>,
+): Promise<void> {
+  const none = noMirror(settings.shown)
+  const server = await connectToRead(settings, runtime)
   try {
-    if (!(await holdsMirror(server))) {
-      // So is SQL that is wrong in any mirror, before it is said that there is none yet.
-      if (statement)
-        await server.readOnce(
-          (query) => stream(query, statement),
-          (error) => (isUnknownName(error) ? noMirror(database) : meaningOfSql(error)),
-        )
-      else if (work.kind === 'export' && config) assertExport(work, config)
-      throw noMirror(database)
-    }
-    await server.readOnce((send) => {
-      const query = (...asked: Parameters<typeof withPlaceholders>) =>
-        stream(send, withPlaceholders(...asked))
-      return writeResult(runtime, { query, ask: (rule) => runRule(askBy(send), rule) }, task)
-    }, meaningOfSql)
+    const isThere = await holdsMirror(server)
+    await server.readOnce(
+      (send) =>
+        read({
+          isThere,
+          ask: (rule) => (isThere ? runRule(askBy(send), rule) : Promise.reject(none)),
+          async query(...asked) {
+            const rows = await stream(send, withPlaceholders(...asked))
+            if (!isThere) throw none
+            return rows
+          },
+        }),
+      (error) => (!isThere && isUnknownName(error) ? none : meaningOfSql(error)),
+    )
   } finally {
     await server.close()
   }
 }
 
+function connectToRead(settings: PostgresSettings, runtime: Runtime): Promise<Server> {
+  const toStderr = (text: string) => runtime.stderr.write(`${text}\n`)
+  return connect(settings, runtime, toStderr, { purpose: 'reading' })
+}
+
 /** Connects to the server. `setting`: where the user has written its address. Throws MirrorError. */
 export async function connect(
-  settings: PostgresSettings | null | undefined,
+  settings: PostgresSettings,
   runtime: Runtime,
   report: (message: string) => void,
   { purpose, setting = '"database"' }: { purpose?: 'reading'; setting?: string } = {},
 ): Promise<Server> {
-  if (!settings) throw new Error('the configuration names no PostgreSQL server')
   const { tls, authority, password, shown: _shown, ...address } = settings
   const { sleep, signal, env } = runtime
   return connectServer(

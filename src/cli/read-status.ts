@@ -6,7 +6,7 @@ import { nextFireAfter } from '../schedule/cron.ts'
 import { type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
 import { jobKey } from '../text.ts'
 import { budgetKey } from './configuration.ts'
-import { type MirrorPlace, readFacts, writeFault } from './mirror.ts'
+import { type MirrorPlace, readFacts, writeFault } from './place.ts'
 import type { Runtime } from './runtime.ts'
 
 /** `config`: null where only the file is known; then schedules, and lists that the file does not hold, are left out. */

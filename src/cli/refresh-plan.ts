@@ -6,7 +6,7 @@ import { nextReading } from '../sync/refresh/worth.ts'
 import type { Store } from '../sync/store.ts'
 import type { PageSource } from '../sync/types.ts'
 import { jobKey } from '../text.ts'
-import type { SelectedJob } from './configuration.ts'
+import type { SelectedJob } from './selection.ts'
 
 export type RefreshPlan = ReturnType<typeof createRefreshPlan>
 

@@ -3,9 +3,9 @@ import { type KnownError, MirrorError } from '../errors.ts'
 import type { Pings } from '../ping/pings.ts'
 import { type JobEvent, type JobOptions, type JobResult, runJob } from '../sync/job.ts'
 import type { Job, Observe, WalkPlan } from '../sync/types.ts'
-import type { SelectedJob } from './configuration.ts'
 import type { Publisher } from './publisher.ts'
 import type { Runtime } from './runtime.ts'
+import type { SelectedJob } from './selection.ts'
 import type { Session } from './session.ts'
 
 export type RunJobs = (jobs: readonly SelectedJob[], how: HowToRun) => Promise<JobResult[]>

@@ -14,6 +14,7 @@ import { budgetKey, configOfFile, USER_AGENT } from './configuration.ts'
 import { type OpenMirror, openMirror } from './mirror.ts'
 import { type Log, openLog } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
+import { placeOf } from './place.ts'
 import { createPublisher } from './publisher.ts'
 import { readStatus } from './read-status.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
@@ -205,13 +206,12 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
 
 /** Their address is a secret, so that the log names only its host. */
 function pingsOf(config: Config, runtime: Runtime, logger: Logger): Pings {
-  const { database } = config
   const address = config.ping()
   return createPings({
     address,
     userAgent: USER_AGENT,
     async verdict() {
-      const status = await readStatus(runtime, { database, config: configOfFile(config, runtime) })
+      const status = await readStatus(runtime, placeOf(configOfFile(config, runtime)))
       return { isWell: status.check_exit_code === 0, text: alarmText(status) }
     },
     onEnd(kind, reason) {

@@ -1,11 +1,11 @@
 import { pino } from 'pino'
 import type { HttpGet } from '../../src/api/http.ts'
-import { type SelectedJob, selectJobs } from '../../src/cli/configuration.ts'
 import { keepFresh } from '../../src/cli/keep-fresh.ts'
 import { openMirror } from '../../src/cli/mirror.ts'
 import type { RefreshPlan } from '../../src/cli/refresh-plan.ts'
 import { createRunner, type HowToRun, type RunJobs, syncPlan } from '../../src/cli/run-jobs.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
+import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
 import { openSession } from '../../src/cli/session.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { ScheduledJob } from '../../src/schedule/scheduler.ts'
@@ -19,7 +19,7 @@ import type { Mistake } from './planted.ts'
 import type { SimulatedProcess } from './process.ts'
 
 // Loaded in the middle of a history it would take real time.
-await Promise.all([import('../../src/cli/file.ts'), import('../../src/cli/open-mirror.ts')])
+await import('../../src/cli/file.ts')
 
 interface Backfill {
   fromPage: number
@@ -128,7 +128,7 @@ function withFilters({ organization, job }: SelectedJob, filters: ListFilters): 
 async function resume({ process, config, runtime, tell }: Machine, names: readonly string[]): Promise<void> {
   const named = config.organizations.filter(({ name }) => names.length === 0 || names.includes(name))
   const ids = named.map(({ id }) => id)
-  const mirror = await openMirror({ config, runtime, log: { info: () => {}, warn: () => {} } })
+  const mirror = await openMirror({ config, runtime, log: { info: () => {} } })
   try {
     await mirror.tokens.resume(ids)
     tell({ kind: 'resumed', process, organizations: ids })

@@ -6,10 +6,11 @@ import { ERRORS, KnownError, MirrorError, UsageError, worstExitCode } from '../.
 import { nextFires } from '../../schedule/cron.ts'
 import { impossibleCollections } from '../../store/core/tables.ts'
 import { counted, jobName, printable } from '../../text.ts'
-import { readConfig, type SelectedJob, selectJobs } from '../configuration.ts'
+import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { openLog } from '../output/log.ts'
 import type { Globals, Runtime } from '../runtime.ts'
+import { ALL, type SelectedJob, selectJobs } from '../selection.ts'
 import { openSession, type Session } from '../session.ts'
 
 /** What was found of one thing: of `database`, `schedule`, `acme orders`. */
@@ -103,7 +104,7 @@ async function databaseAndLists(configured: Config, runtime: Runtime, globals: G
       if (impossible.length > 0)
         return [database, ...impossible.map((text) => finding('configuration', text, 2))]
       const stop = AbortSignal.any([runtime.signal, AbortSignal.timeout(REQUESTS_MS)])
-      const jobs = selectJobs(config, { org: [], collection: [] })
+      const jobs = selectJobs(config, ALL)
       const lists = await Promise.all(jobs.map((selected) => askList(selected, session, stop)))
       return [database, ...toldOnce(lists)]
     } finally {

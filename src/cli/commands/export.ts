@@ -1,6 +1,13 @@
-import { type DatabaseOption, readPlace } from '../mirror.ts'
-import { type OutputFormat, runReading } from '../reading.ts'
+import type { Config } from '../../config/config.ts'
+import { UsageError } from '../../errors.ts'
+import { tableName } from '../../store/columns/catalog.ts'
+import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/reading.ts'
+import { literal, quoted } from '../../store/core/sql.ts'
+import { printable } from '../../text.ts'
+import { type DatabaseOption, readPlace } from '../place.ts'
+import { type OutputFormat, type Reader, writeRows } from '../reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
+import { type Named, organizationsNamed } from '../selection.ts'
 
 interface Options extends DatabaseOption {
   format: OutputFormat
@@ -15,6 +22,58 @@ export async function run(
   options: Options,
 ): Promise<number> {
   const place = await readPlace(runtime, globals, options)
-  const { format, org: organizations } = options
-  return runReading(runtime, { ...place, work: { kind: 'export', name, format, organizations } })
+  const { config } = place
+  const { format, org } = options
+  return writeRows(runtime, place, format, async (mirror) => {
+    if (!mirror.isThere && config) assertNames(name, org, config)
+    const where = org.length === 0 ? '' : await ownedBy(name, org, config, mirror)
+    if (format === 'ndjson' && (await mirror.ask(collectionNames())).includes(name)) {
+      const raw = quoted(tableName(name, 'raw'))
+      return { ...(await mirror.query(`SELECT _json FROM ${raw}${where}`, [])), format: 'items' }
+    }
+    return rowsOf(name, where, mirror)
+  })
+}
+
+/** Throws UsageError for names that a mirror of this configuration cannot have. */
+function assertNames(name: string, org: readonly string[], config: Config): void {
+  const collections = config.collections.map((collection) => collection.name)
+  if (!mayHold(collections, name))
+    throw new UsageError(
+      `there is no table or view ${printable(name)}; there are: ${[...collections, ...Object.keys(OF_EVERY_MIRROR)].join(', ')}`,
+    )
+  idsOf(org, config, [])
+}
+
+/** The rest of a statement that takes the rows of these organizations alone. */
+async function ownedBy(
+  name: string,
+  org: readonly string[],
+  config: Config | null,
+  mirror: Reader,
+): Promise<string> {
+  const ids = idsOf(org, config, await mirror.ask(listedOrganizations()))
+  const owner = name in OF_EVERY_MIRROR ? 'organization_id' : '_organization_id'
+  return ` WHERE ${name === 'organizations' ? 'id' : owner} IN (${ids.map(literal).join(', ')})`
+}
+
+/** One that left the configuration may have the name of another, which goes before it. */
+function idsOf(typed: readonly string[], config: Config | null, mirrored: readonly Named[]): string[] {
+  const configured: readonly Named[] = config?.organizations ?? []
+  return typed.flatMap((name) => {
+    const found = organizationsNamed(name, [...configured, ...mirrored])
+    const own = found.filter((one) => configured.includes(one))
+    return (own.length > 0 ? own : found).map(({ id }) => id)
+  })
+}
+
+async function rowsOf(name: string, where: string, mirror: Reader) {
+  const all = await mirror.query(`SELECT * FROM ${quoted(name)} LIMIT 0`, [])
+  // A server has one cursor.
+  await Array.fromAsync(all.batches)
+  // The others are for the program, such as the number by which it finds the JSON of a row.
+  const columns = OF_EVERY_MIRROR[name] ?? all.columns.filter((column) => column !== '_row')
+  const rows = await mirror.query(`SELECT ${columns.map(quoted).join(', ')} FROM ${quoted(name)}${where}`, [])
+  const known = mirror.typesOf?.(name)
+  return known ? { ...rows, types: columns.map((column) => known.get(column) ?? '') } : rows
 }

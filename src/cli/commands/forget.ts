@@ -2,9 +2,10 @@ import { UsageError } from '../../errors.ts'
 import { collectionsOf, type Holdings } from '../../store/core/forget.ts'
 import { listedOrganizations } from '../../store/core/reading.ts'
 import { counted, printable } from '../../text.ts'
-import { type JobSelection, readConfig } from '../configuration.ts'
-import { type Named, organizationsNamed, readFacts } from '../mirror.ts'
+import { readConfig } from '../configuration.ts'
+import { placeOf, readFacts } from '../place.ts'
 import type { Globals, Runtime } from '../runtime.ts'
+import { type JobSelection, type Named, organizationsNamed } from '../selection.ts'
 import { openToChange } from '../session.ts'
 
 /** `forget`: deletes everything that the mirror holds of an organization, or of some of its collections. Needs no token. */
@@ -18,10 +19,10 @@ export async function run(
   if (others.length > 0) throw new UsageError('forget takes one --org ORG')
   if (options.yes !== true) throw new UsageError('forget deletes for good, so it needs --yes')
   const config = readConfig(runtime, globals, 'leave')
-  const { database, organizations } = config
-  if ((await readFacts({ database, config }, runtime)) === null) {
+  const { organizations } = config
+  if ((await readFacts(placeOf(config), runtime)) === null) {
     organizationToForget(org, organizations)
-    stderr.write(`there is nothing to forget: there is no mirror at ${database} yet\n`)
+    stderr.write(`there is nothing to forget: there is no mirror at ${config.database} yet\n`)
     return 0
   }
   const mirror = await openToChange(config, runtime, globals, true)

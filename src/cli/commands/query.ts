@@ -1,8 +1,8 @@
 import { addAbortSignal } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { type DatabaseOption, readPlace } from '../mirror.ts'
-import { type OutputFormat, runReading } from '../reading.ts'
+import { type DatabaseOption, readPlace } from '../place.ts'
+import { type OutputFormat, writeRows } from '../reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 interface Options extends DatabaseOption {
@@ -29,5 +29,8 @@ export async function run(
   }
   // `:NAME=VALUE` is understood, too. The last of several of one name counts.
   const parameters = param.map(([name, value]) => [name.replace(/^[:@$]/, ''), value] as const)
-  return runReading(runtime, { ...place, work: { kind: 'query', sql, format, parameters } })
+  // A value that is missing is told before the server is asked.
+  if (place.config?.postgres)
+    (await import('../../store/postgres/query.ts')).withPlaceholders(sql, parameters)
+  return writeRows(runtime, place, format, (mirror) => mirror.query(sql, parameters))
 }

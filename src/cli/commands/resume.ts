@@ -1,18 +1,19 @@
 import { restartText } from '../../report/next-step.ts'
 import { printable } from '../../text.ts'
-import { readConfig, selectOrganizations } from '../configuration.ts'
-import { readFacts } from '../mirror.ts'
+import { readConfig } from '../configuration.ts'
+import { placeOf, readFacts } from '../place.ts'
 import { readStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
+import { selectOrganizations } from '../selection.ts'
 import { openToChange } from '../session.ts'
 
 /** `resume`: lifts the hold that a refused token left, for all that use it, and forgets waits of the rate limit. Needs no token. */
 export async function run(runtime: Runtime, globals: Globals, { org }: { org: string[] }): Promise<number> {
   const config = readConfig(runtime, globals, 'leave')
-  const { database } = config
+  const place = placeOf(config)
   const ids = selectOrganizations(config, org).map(({ id }) => id)
-  if ((await readFacts({ database, config }, runtime)) === null) {
-    runtime.stderr.write(`there is nothing to resume: there is no mirror at ${database} yet\n`)
+  if ((await readFacts(place, runtime)) === null) {
+    runtime.stderr.write(`there is nothing to resume: there is no mirror at ${place.database} yet\n`)
     return 0
   }
   const mirror = await openToChange(config, runtime, globals, false)
@@ -28,7 +29,7 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
   } finally {
     await mirror.close()
   }
-  const { daemon } = await readStatus(runtime, { database, config })
+  const { daemon } = await readStatus(runtime, place)
   const restart = restartText(daemon.processes)
   if (restart !== null) runtime.stderr.write(`${restart}, and sends the token that it has\n`)
   return 0

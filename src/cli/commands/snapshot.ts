@@ -4,7 +4,7 @@ import { UsageError } from '../../errors.ts'
 import { copyMirror } from '../../store/sqlite/copy.ts'
 import { inBytes } from '../../text.ts'
 import { openMirrorFile } from '../file.ts'
-import { type DatabaseOption, readPlace } from '../mirror.ts'
+import { type DatabaseOption, readPlace } from '../place.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 /** `snapshot`: a copy of the mirror, while syncs go on. */

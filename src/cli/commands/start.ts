@@ -7,13 +7,14 @@ import { type SchedulerEvents, startScheduler } from '../../schedule/scheduler.t
 import { lastRuns } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { counted, jobName } from '../../text.ts'
-import { readConfig, type SelectedJob, selectJobs } from '../configuration.ts'
+import { readConfig } from '../configuration.ts'
 import { EXIT_OF_SIGNAL } from '../exit-code.ts'
 import { keepFresh, type PlannedJob } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
 import { type Log, openLog } from '../output/log.ts'
 import type { HowToRun } from '../run-jobs.ts'
 import type { Globals, Runtime } from '../runtime.ts'
+import { ALL, type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, openCommand } from '../session.ts'
 
 /** What is there before the mirror can be opened. */
@@ -35,7 +36,7 @@ const OPEN_AGAIN_MS = 5000
 export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   const { signal, sleep } = runtime
   const config = readConfig(runtime, globals, 'resolve')
-  const jobs = selectJobs(config, { org: [], collection: [] })
+  const jobs = selectJobs(config, ALL)
   // Before the mirror: a port in use ends the command with nothing sent or written.
   const listening =
     config.http && (await (await import('../listening.ts')).listenFor(config, config.http, runtime))

@@ -3,7 +3,7 @@ import { UsageError, worstExitCode } from '../../errors.ts'
 import type { MostAge } from '../../report/status.ts'
 import { statusText } from '../../report/status-text.ts'
 import { printableJson, shellWord } from '../../text.ts'
-import { type DatabaseOption, readPlace } from '../mirror.ts'
+import { type DatabaseOption, readPlace } from '../place.ts'
 import { readStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 

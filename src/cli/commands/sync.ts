@@ -1,8 +1,9 @@
 import { UsageError } from '../../errors.ts'
-import { type JobSelection, readConfig, selectJobs } from '../configuration.ts'
+import { readConfig } from '../configuration.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
 import { openLog } from '../output/log.ts'
 import type { Globals, Runtime } from '../runtime.ts'
+import { type JobSelection, selectJobs } from '../selection.ts'
 import { openCommand } from '../session.ts'
 
 interface Options extends JobSelection {

@@ -1,12 +1,13 @@
 import { ERRORS, worstExitCode } from '../../errors.ts'
 import { type Difference, type Differences, type VerifyResult, verifyJob } from '../../sync/verify.ts'
 import { counted, grouped, printable } from '../../text.ts'
-import { type JobSelection, readConfig, selectJobs } from '../configuration.ts'
+import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { noMirror, readFacts } from '../mirror.ts'
 import { openLog } from '../output/log.ts'
+import { noMirror, placeOf, readFacts } from '../place.ts'
 import { runConcurrently } from '../run-jobs.ts'
 import type { Globals, Runtime } from '../runtime.ts'
+import { type JobSelection, selectJobs } from '../selection.ts'
 import { openCommand } from '../session.ts'
 
 /** `verify`: walks the lists and compares them with the mirror. Writes no rows. */
@@ -17,9 +18,8 @@ export async function run(
 ): Promise<number> {
   const { now, sleep, yieldToEventLoop, stdout, signal } = runtime
   const config = readConfig(runtime, globals, 'resolve')
-  const { database, maxPasses } = config
   const jobs = selectJobs(config, options)
-  if ((await readFacts({ database, config }, runtime)) === null) throw noMirror(database)
+  if ((await readFacts(placeOf(config), runtime)) === null) throw noMirror(config.database)
   const log = await openLog(globals, runtime)
   const session = await openCommand({ config, runtime, ...log })
   try {
@@ -30,7 +30,7 @@ export async function run(
             job,
             source: () => session.source(organization, job),
             store: session.store,
-            maxPasses,
+            maxPasses: config.maxPasses,
             waitForOwner: options.wait === true,
             now,
             sleep,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { selectJobs } from '../../../src/cli/configuration.ts'
 import { type KeepFreshOptions, keepFresh } from '../../../src/cli/keep-fresh.ts'
+import { selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import { createWorkspace, organization } from '../../helpers/workspace.ts'
 

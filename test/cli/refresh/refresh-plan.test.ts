@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { selectJobs } from '../../../src/cli/configuration.ts'
 import { createRefreshPlan } from '../../../src/cli/refresh-plan.ts'
+import { selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import { afterFullWalk, scopeText } from '../../../src/sync/refresh/state.ts'
 import { createWorkspace, organization } from '../../helpers/workspace.ts'
