@@ -25,15 +25,17 @@ export function nextFireAfter(
   after: number,
   until = after + SEARCHED,
 ): number | null {
-  const { day, hour, minute, minutesOfQuarter, seconds } = matchersOf(expression, timezone)
+  const { day, hour, minute, localHour, hours, minutesOfQuarter, seconds } = matchersOf(expression, timezone)
   // A moment's local day is its day in UTC, the one before or the one after.
   const isDayNear = (time: number) => day(time) || day(time - DAY) || day(time + DAY)
   let time = startOfNext(SECOND, after)
+  // What costs nothing first: one match of node-cron's takes 0.05 ms.
   while (time <= until) {
-    if (!minutesOfQuarter.has(Math.floor(time / MINUTE) % 15)) time = startOfNext(MINUTE, time)
-    else if (!hour(time)) time = startOfNext(isDayNear(time) ? QUARTER : DAY, time)
-    else if (!minute(time)) time = startOfNext(MINUTE, time)
+    if (!isDayNear(time)) time = startOfNext(DAY, time)
+    else if (!minutesOfQuarter.has(Math.floor(time / MINUTE) % 15)) time = startOfNext(MINUTE, time)
     else if (!seconds.has(Math.floor(time / SECOND) % 60)) time = startOfNext(SECOND, time)
+    else if (!(hours.has(localHour(time)) && hour(time))) time = startOfNext(QUARTER, time)
+    else if (!minute(time)) time = startOfNext(MINUTE, time)
     else return time
   }
   return null
@@ -59,6 +61,8 @@ export function periodOf(expression: string, timezone: string, now: number): num
 
 /** Whether a schedule may fire in the day (of UTC, in whatever zone), in the local hour, and in the local minute of a moment. */
 interface Matchers extends Record<'day' | 'hour' | 'minute', (time: number) => boolean> {
+  localHour: (time: number) => number
+  hours: ReadonlySet<number>
   /** The remainders by 15 of its minutes, the same in all zones. */
   minutesOfQuarter: ReadonlySet<number>
   seconds: ReadonlySet<number>
@@ -74,14 +78,32 @@ function matchersOf(expression: string, timezone: string): Matchers {
   const { second, minute, hour, dayOfMonth, month, dayOfWeek } = parse(expression)
   const day = `${dayOfMonth.join()} ${month.join()} ${dayOfWeek.join()}`
   const made = {
-    day: matcherOf(`* * * ${day}`, 'UTC'),
+    day: onceADay(matcherOf(`* * * ${day}`, 'UTC')),
     hour: matcherOf(`* * ${hour.join()} ${day}`, timezone),
     minute: matcherOf(`* ${minute.join()} ${hour.join()} ${day}`, timezone),
+    localHour: hourIn(timezone),
+    hours: new Set(hour.map(Number)),
     minutesOfQuarter: new Set(minute.map((one) => Number(one) % 15)),
     seconds: new Set(second.map(Number)),
   }
   KNOWN.set(name, made)
   return made
+}
+
+/** Remembers the answer for each day. */
+function onceADay(matches: (time: number) => boolean): (time: number) => boolean {
+  const known = new Map<number, boolean>()
+  return (time) => {
+    const day = Math.floor(time / DAY)
+    const answer = known.get(day) ?? matches(time)
+    known.set(day, answer)
+    return answer
+  }
+}
+
+function hourIn(timeZone: string): (time: number) => number {
+  const format = new Intl.DateTimeFormat('en', { timeZone, hour: 'numeric', hourCycle: 'h23' })
+  return (time) => Number(format.format(time))
 }
 
 const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} }
