@@ -15,9 +15,6 @@ import type { Runtime } from './runtime.ts'
 
 // A mirror in a file.
 
-/** Rows of one transaction: some tens of milliseconds. */
-const FORGOTTEN_AT_ONCE = 500
-
 /** Opens the mirror, or makes it. Throws MirrorError. */
 export async function openFile(file: string, runtime: Runtime): Promise<Database> {
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
@@ -27,7 +24,6 @@ export async function openFile(file: string, runtime: Runtime): Promise<Database
   return {
     runner,
     place: file,
-    forgottenAtOnce: FORGOTTEN_AT_ONCE,
     budgets: createBudgets(runner),
     // Any read shows whether the mirror can be read; what it returns is not needed.
     probe: async () => void (await runner.reading(storedGates())),

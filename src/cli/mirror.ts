@@ -41,8 +41,6 @@ export interface Database extends Pick<TokenOptions, 'budgets' | 'holding'> {
   runner: Runner
   /** Where it is, for messages. */
   place: string
-  /** Rows that `forget` deletes in one transaction. */
-  forgottenAtOnce: number
   /** For the listener: whether the mirror can be used. */
   probe(): Promise<void>
   /** Why it cannot be written now; null: it can, or only its server knows. */
@@ -59,7 +57,7 @@ export async function openMirror({ config, runtime, log, address }: OpenOptions)
   const database = postgres
     ? await (await import('./postgres.ts')).openServer(postgres, runtime, log)
     : await (await import('./file.ts')).openFile(config.database, runtime)
-  const { runner, place, forgottenAtOnce, budgets, holding } = database
+  const { runner, place, budgets, holding } = database
   const { dialect, isLocal, now } = runner
   try {
     const salt = await runner.writing(function* () {
@@ -78,7 +76,7 @@ export async function openMirror({ config, runtime, log, address }: OpenOptions)
       store: createStore({ runner, leases, baseUrl: api.baseUrl, keepRuns }),
       tokens: createTokens({ runner, salt, budgets, ...(holding && { holding }) }),
       leases,
-      forgetting: createForgetting({ ...runner, leases, batchRows: forgottenAtOnce }),
+      forgetting: createForgetting(runner, leases),
       now,
       async close() {
         await leases.close()

@@ -17,9 +17,6 @@ import type { Runtime } from './runtime.ts'
 
 // A mirror in a schema of a PostgreSQL server.
 
-/** Rows of one transaction. */
-const FORGOTTEN_AT_ONCE = 5000
-
 /** How often the server's clock is measured, even if no list has a limit of requests. */
 const MEASURE_EVERY_MS = 60_000
 
@@ -58,7 +55,6 @@ export async function openServer(
   return {
     runner: runnerOn(server, { now: server.clock.now, signal: runtime.signal }),
     place: placeOf(server.address),
-    forgottenAtOnce: FORGOTTEN_AT_ONCE,
     budgets: serverBudgets(server),
     holding: (begin) => server.once(begin()),
     probe: () => within(PROBE_MS, server.once(exec(['SELECT 1 FROM sync_settings LIMIT 1']))),

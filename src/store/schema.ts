@@ -112,8 +112,6 @@ CREATE TABLE sync_jobs (
   held_why TEXT /* brake, empty: why removals were held back */,
   owner TEXT /* the process that works on it, or did when it died */,
   epoch INTEGER NOT NULL DEFAULT 0 /* another number with each taking of the job: who has lost it writes nothing */,
-  scope_path TEXT /* of the list that its last trusted walk read, or the first page */,
-  scope_filters TEXT /* mixed: since then pages of another list were written */,
   rows_added INTEGER NOT NULL DEFAULT 0 /* rows ever added: two of these numbers tell how many are new */,
   refresh TEXT /* JSON: what the next refresh starts from; null before the first complete full walk */,
   refreshed_at TIME /* of the last page of a refresh: no later page carries an earlier time */,

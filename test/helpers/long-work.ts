@@ -19,7 +19,7 @@ export function createLongWork(
       const runner = runnerOn(connection, { now: clock.now, sleep, signal: stop.signal })
       const leases = testLeases(runner)
       onTestFinished(() => leases.close())
-      return createForgetting({ ...runner, leases, batchRows: 500 })
+      return createForgetting(runner, leases)
     },
   }
 }

@@ -71,12 +71,12 @@ export function organizationToForget(typed: string, known: readonly Named[]): Na
   )
 }
 
-function holdingsText({ rows, versions, rejects, walks, pages, runs }: Holdings): string {
+function holdingsText({ rows, versions, rejects, walks, runs }: Holdings): string {
   return [
     counted(rows, 'row'),
     counted(versions, 'superseded version'),
     counted(rejects, 'reject'),
-    `${counted(walks, 'walk')} with ${counted(pages, 'page')}`,
+    counted(walks, 'walk'),
     counted(runs, 'run'),
   ].join(', ')
 }

@@ -1,6 +1,6 @@
 import type { CommitResult, PageChanges, PageCommit } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { isOtherScope, type LockedJob, namesOf, OF_JOB, scopeOf } from './jobs.ts'
+import { type LockedJob, namesOf, OF_JOB } from './jobs.ts'
 import type { Fitted } from './known-tables.ts'
 import { trafficValues } from './runs.ts'
 import { type Dialect, one, type Rule, run, timeOf } from './sql.ts'
@@ -31,9 +31,14 @@ export function* commitPage(
     changed: changes.upserts.length - added,
     ...trafficValues(reader.traffic),
   })
-  // Most pages change neither, and then nothing is written.
-  if (added > 0 || (row.filters !== MIXED && isOtherScope(job, row)))
-    yield* run(COUNT_IN_JOB, { ...names, ...scopeOf(job), added })
+  if (added > 0)
+    yield* run(
+      `UPDATE sync_jobs SET rows = rows + :added, rows_added = rows_added + :added WHERE ${OF_JOB}`,
+      {
+        ...names,
+        added,
+      },
+    )
   const listed = `SELECT id.value FROM ${dialect.each(':ids::text', 'id')}`
   if (counted?.hasOthers !== 0)
     yield* run(
@@ -71,22 +76,6 @@ const COUNT_IN_RUN = `
   RETURNING
     CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) THEN 1 ELSE 0 END AS "hasMissing",
     CASE WHEN EXISTS (SELECT 1 ${OTHERS}) THEN 1 ELSE 0 END AS "hasOthers"
-`
-
-/** Rows of several lists are stored, until a trusted walk has read one of them. */
-const MIXED = 'mixed'
-
-const COUNT_IN_JOB = `
-  UPDATE sync_jobs
-  SET
-    rows = rows + :added,
-    rows_added = rows_added + :added,
-    scope_path = coalesce(scope_path, :path),
-    scope_filters = CASE
-      WHEN scope_path IS NULL OR scope_path = :path AND scope_filters = :filters THEN :filters
-      ELSE '${MIXED}'
-    END
-  WHERE ${OF_JOB}
 `
 
 /** Adds the answer to the walk and its page ledger. */

@@ -2,13 +2,25 @@ import { InterruptedError } from '../../errors.ts'
 import { tableName } from '../columns/catalog.ts'
 import { asOwner, type JobNames, OF_JOB } from './jobs.ts'
 import type { Leases } from './leases.ts'
-import { all, type Dialect, deleteSome, one, quoted, type Rule, type Runner, run, timeOf } from './sql.ts'
+import { deleteRows } from './rows.ts'
+import {
+  all,
+  BATCH_ROWS,
+  type Dialect,
+  deleteBatch,
+  one,
+  quoted,
+  type Rule,
+  type Runner,
+  run,
+  timeOf,
+} from './sql.ts'
 import { knownShape } from './tables.ts'
 
 // What `forget` deletes of a job, and of an organization.
 
-/** How much was deleted of a job. `pages`: lines of the page ledger. */
-export type Holdings = Record<'rows' | 'versions' | 'rejects' | 'walks' | 'pages' | 'runs', number>
+/** How much was deleted of a job. */
+export type Holdings = Record<'rows' | 'versions' | 'rejects' | 'walks' | 'runs', number>
 
 const OF_WALKS = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
 
@@ -21,7 +33,7 @@ function* markForgotten(job: JobNames, at: string): Rule<Holdings> {
   yield* run(
     `
       UPDATE sync_jobs
-      SET held_why = NULL, scope_path = NULL, scope_filters = NULL, rows_added = 0,
+      SET held_why = NULL, rows_added = 0,
         refresh = NULL, fresh_as_of = NULL, newest = NULL,
         failing_since = NULL, failing_by = NULL, failing_code = NULL, failing_message = NULL
       WHERE ${OF_JOB}
@@ -29,43 +41,40 @@ function* markForgotten(job: JobNames, at: string): Rule<Holdings> {
     job,
   )
   const runs = yield* run(`DELETE FROM sync_runs WHERE ${OF_JOB}`, job)
-  return { rows: 0, versions: 0, rejects: 0, walks: 0, pages: 0, runs }
+  return { rows: 0, versions: 0, rejects: 0, walks: 0, runs }
 }
 
-/** Deletes up to `limit` rows of a job. Returns how many. */
-function* forgetRows(dialect: Dialect, job: JobNames, limit: number): Rule<number> {
-  const shape = yield* knownShape(dialect, job.collection)
-  if (!shape) return 0
-  const typed = quoted(job.collection)
-  const keys = ['_organization_id', ...shape.keyColumns].map(quoted).join(', ')
-  // The same rows of both tables.
-  const chosen = `"_row" IN (SELECT "_row" FROM ${typed} WHERE "_organization_id" = :organization ORDER BY ${keys} LIMIT :limit)`
-  const values = { ...job, limit }
-  yield* run(`DELETE FROM ${quoted(tableName(job.collection, 'json'))} WHERE ${chosen}`, values)
-  const rows = yield* run(`DELETE FROM ${typed} WHERE ${chosen}`, values)
-  yield* run(`UPDATE sync_jobs SET rows = rows - :rows WHERE ${OF_JOB} AND rows >= :rows`, { ...job, rows })
-  return rows
+/** Deletes a batch of what a job has. Returns how many rows. */
+type ForgetSome = (dialect: Dialect, job: JobNames) => Rule<number>
+
+const OF_ORGANIZATION = '"_organization_id" = :organization'
+
+function* forgetRows(dialect: Dialect, job: JobNames): Rule<number> {
+  if (!(yield* knownShape(dialect, job.collection))) return 0
+  const rows = yield* all<{ row: number }>(
+    `SELECT "_row" AS "row" FROM ${quoted(job.collection)} WHERE ${OF_ORGANIZATION} LIMIT ${BATCH_ROWS}`,
+    job,
+  )
+  const numbers = rows.map(({ row }) => row)
+  return yield* deleteRows(dialect, job, numbers)
 }
 
-function* forgetVersions(dialect: Dialect, job: JobNames, limit: number): Rule<number> {
+function* forgetVersions(dialect: Dialect, job: JobNames): Rule<number> {
   const shape = yield* knownShape(dialect, job.collection)
   if (!shape) return 0
   const key = ['_organization_id', ...shape.keyColumns, '_ended_seq']
-  const where = '"_organization_id" = :organization'
-  return yield* deleteSome(tableName(job.collection, 'history'), key, where, { ...job, limit })
+  return yield* deleteBatch(tableName(job.collection, 'history'), key, OF_ORGANIZATION, job)
 }
 
-type ForgetSome = (dialect: Dialect, job: JobNames, limit: number) => Rule<number>
-
 function ofTable(table: string, key: readonly string[], where: string): ForgetSome {
-  return (_dialect, job, limit) => deleteSome(table, key, where, { ...job, limit })
+  return (_dialect, job) => deleteBatch(table, key, where, job)
 }
 
 /** What is deleted in batches, in this order, and which number counts it. The walks, since their ids are used again, go after all that refers to them. */
 const IN_BATCHES: readonly [keyof Holdings | null, ForgetSome][] = [
   [null, ofTable('sync_missing', ['organization_id', 'collection', 'key'], OF_JOB)],
   [null, ofTable('sync_refreshed', ['walk_id', 'key'], OF_WALKS)],
-  ['pages', ofTable('sync_pages', ['walk_id', 'ordinal'], OF_WALKS)],
+  [null, ofTable('sync_pages', ['walk_id', 'ordinal'], OF_WALKS)],
   ['walks', ofTable('sync_walks', ['id'], OF_JOB)],
   ['rejects', ofTable('sync_rejects', ['organization_id', 'collection', 'fingerprint'], OF_JOB)],
   ['rows', forgetRows],
@@ -98,17 +107,13 @@ export function* collectionsOf(organization: string): Rule<string[]> {
   return rows.map(({ collection }) => collection)
 }
 
-/** What forgetting needs of a database. */
-export interface ForgettingWork extends Runner {
-  leases: Pick<Leases, 'take' | 'release'>
-  /** Rows of one transaction. */
-  batchRows: number
-}
-
-/** Deletes what the mirror holds of jobs and organizations. */
 export type Forgetting = ReturnType<typeof createForgetting>
 
-export function createForgetting({ dialect, leases, now, writing, inBatches, batchRows }: ForgettingWork) {
+/** Deletes what the mirror holds of jobs and organizations. */
+export function createForgetting(
+  { dialect, now, writing, inBatches }: Runner,
+  leases: Pick<Leases, 'take' | 'release'>,
+) {
   return {
     /**
      * Forgets a job, in batches, and returns what is gone; null: another process works on it. At once the list looks as if it was never read, so that
@@ -124,9 +129,9 @@ export function createForgetting({ dialect, leases, now, writing, inBatches, bat
         const gone = await owned(() => markForgotten(job, timeOf(now())))
         for (const [counts, forgetSome] of IN_BATCHES) {
           const isDone = await inBatches(async () => {
-            const rows = await owned(() => forgetSome(dialect, job, batchRows))
+            const rows = await owned(() => forgetSome(dialect, job))
             if (counts) gone[counts] += rows
-            return rows < batchRows
+            return rows < BATCH_ROWS
           })
           if (!isDone)
             throw new InterruptedError('stopped before everything was forgotten; the same command continues')

@@ -1,5 +1,4 @@
 import { JobError } from '../../errors.ts'
-import { sortedJson } from '../../json/value.ts'
 import type { RefreshState } from '../../sync/refresh/state.ts'
 import type { HeldRemovals, Lease, PageRetry, SavedRefresh } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
@@ -21,11 +20,6 @@ export function namesOf({ organization, collection }: NamedJob): JobNames {
   return { organization: organization.id, collection: collection.name }
 }
 
-/** The list that a job reads, by the configured filters: those of a backfill only narrow it. */
-export function scopeOf({ collection }: Job): Record<'path' | 'filters', string> {
-  return { path: collection.path, filters: sortedJson(collection.scope ?? collection.filters) }
-}
-
 /** A job that a process has taken. */
 export interface OwnJob {
   job: JobNames
@@ -45,9 +39,6 @@ export interface LockedJob {
   rows: number
   /** Rows that the job has ever added. */
   rowsAdded: number
-  /** Of the list that the last trusted walk read, or the first page; null before that. */
-  path: string | null
-  filters: string | null
   /** That of the collection's tables; null without any. */
   tables: number | null
   /** On a server: of the schema. */
@@ -68,7 +59,7 @@ export function* asOwner<T>(
   const row = yield* one<LockedJob>(
     `
       SELECT
-        rows, rows_added AS "rowsAdded", scope_path AS path, scope_filters AS filters,
+        rows, rows_added AS "rowsAdded",
         (SELECT version FROM sync_collections WHERE name = :collection::text ${changes ? lock(changes) : ''}) AS tables,
         (SELECT value FROM sync_settings WHERE name = 'version') AS schema
       FROM sync_jobs
@@ -82,12 +73,6 @@ export function* asOwner<T>(
     'BUSY',
     `${name}: another process has taken the job over while this one was cut off or stood still; this one has written nothing since`,
   )
-}
-
-/** Whether a job reads another list than its last trusted walk did, since its filters or its path were changed. */
-export function isOtherScope(job: Job, { path, filters }: LockedJob): boolean {
-  const scope = scopeOf(job)
-  return path !== scope.path || filters !== scope.filters
 }
 
 export function heldRemovals(job: Job): Rule<HeldRemovals | null> {
@@ -104,14 +89,6 @@ export function heldRemovals(job: Job): Rule<HeldRemovals | null> {
     `,
     namesOf(job),
   )
-}
-
-/** After a trusted walk: each live row is listed in this scope, or known to be missing. */
-export function confirmScope(job: Job): Rule<number> {
-  return run(`UPDATE sync_jobs SET scope_path = :path, scope_filters = :filters WHERE ${OF_JOB}`, {
-    ...namesOf(job),
-    ...scopeOf(job),
-  })
 }
 
 export function noteRetry(job: Job, retry: PageRetry | null): Rule<number> {

@@ -1,39 +1,59 @@
 import type { HeldBackReason, MissingCounts, MissingRule } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { tableName } from '../columns/catalog.ts'
-import { isOtherScope, type LockedJob, namesOf, OF_JOB } from './jobs.ts'
-import { keepVersion, takeSeq } from './rows.ts'
+import { type LockedJob, namesOf, OF_JOB } from './jobs.ts'
+import { deleteRows, keepVersion, takeSeq } from './rows.ts'
 import { addRemoved } from './runs.ts'
-import { all, type Dialect, one, quoted, type Rule, run } from './sql.ts'
+import { all, BATCH_ROWS, type Dialect, one, quoted, type Rule, run } from './sql.ts'
 import { knownShape } from './tables.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a
 // `held` row stays until a person decides. When a walk or refresh sees the item again, its entry goes.
 
-/** Whether a trusted walk that saw as many items as there are rows misses none: no row was missing before, and nobody else has read pages since it began. */
-export function* isNothingMissing(job: Job, { walkId, keyed }: MissingRule, row: LockedJob): Rule<boolean> {
-  const found = yield* one(
+/** Why rows leave that a walk did not see. */
+type Reason = 'removed' | 'out_of_scope'
+
+/**
+ * Why rows that a trusted walk did not see are missing: since the last trusted one, this one included, a full walk has read another list, by a
+ * changed path or filters; or they left the list. Null: none is missing, since none was before, it saw as many items as there are rows, and nobody
+ * else has read pages since it began.
+ */
+export function* reasonOfMissing(
+  job: Job,
+  { walkId, keyed }: MissingRule,
+  { rows }: LockedJob,
+): Rule<Reason | null> {
+  const found = yield* one<{ hasMissing: number; hasOther: number }>(
     `
-      SELECT 1 FROM sync_missing WHERE ${OF_JOB}
-      UNION ALL
-      SELECT 1 FROM sync_refreshed WHERE walk_id = :walkId
-      LIMIT 1
+      SELECT
+        CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) OR EXISTS (SELECT 1 FROM sync_refreshed WHERE walk_id = :walkId)
+          THEN 1 ELSE 0 END AS "hasMissing",
+        CASE WHEN EXISTS (
+          SELECT 1 FROM sync_walks AS other
+          WHERE ${OF_JOB} AND kind = 'full' AND pages > 0 AND (path <> walk.path OR filters <> walk.filters)
+            AND id >= coalesce((
+              SELECT max(id) FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' AND untrusted IS NULL
+            ), 0)
+        ) THEN 1 ELSE 0 END AS "hasOther"
+      FROM sync_walks AS walk
+      WHERE id = :walkId
     `,
     { ...namesOf(job), walkId },
   )
-  return found === null && row.rows === keyed
+  if (found?.hasMissing === 0 && rows === keyed) return null
+  return found?.hasOther === 1 ? 'out_of_scope' : 'removed'
 }
 
 /** Notes live rows that a trusted walk did not see, except those that somebody else saw meanwhile. Repeating it for the same walk changes nothing. */
-export function* noteMissing(
+export function noteMissing(
   dialect: Dialect,
   job: Job,
   { walkId, atOnce }: MissingRule,
   unseen: readonly string[],
+  reason: Reason,
   at: string,
-  row: LockedJob,
-): Rule<void> {
-  yield* run(
+): Rule<number> {
+  return run(
     `
       INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
       SELECT :organization::text, :collection::text, id.value, :state, :walkId, :at, :reason
@@ -49,7 +69,7 @@ export function* noteMissing(
       walkId,
       at,
       state: atOnce ? 'removable' : 'missed',
-      reason: isOtherScope(job, row) ? 'out_of_scope' : 'removed',
+      reason,
     },
   )
 }
@@ -63,16 +83,13 @@ export function* countMissing(job: Job, { rows: live }: LockedJob): Rule<Missing
   return { removable: inState('removable'), held: inState('held'), live }
 }
 
-/** Rows of one transaction: some tens of milliseconds. */
-const ROWS_AT_ONCE = 1000
-
 /** Holds back a batch of the removable rows; `why` null: for the same reason as the rows that are already held. Returns true when none is left. */
 export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<boolean> {
   const removable = `${OF_JOB} AND state = 'removable'`
   const held = yield* run(
     `
       UPDATE sync_missing SET state = 'held'
-      WHERE ${OF_JOB} AND key IN (SELECT key FROM sync_missing WHERE ${removable} LIMIT ${ROWS_AT_ONCE})
+      WHERE ${OF_JOB} AND key IN (SELECT key FROM sync_missing WHERE ${removable} LIMIT ${BATCH_ROWS})
     `,
     namesOf(job),
   )
@@ -80,7 +97,7 @@ export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<boolean
     ...namesOf(job),
     why,
   })
-  return held < ROWS_AT_ONCE
+  return held < BATCH_ROWS
 }
 
 /**
@@ -90,39 +107,39 @@ export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<boolean
  */
 export function* removeMissing(dialect: Dialect, job: Job, runId: number, at: string): Rule<boolean> {
   const { name, history } = job.collection
+  const names = namesOf(job)
   const shape = yield* knownShape(dialect, name)
-  const leaving = `${OF_JOB} AND state IN ('removable', 'held')`
-  // Nobody sees this state: what is in it is gone at the end of the transaction.
-  const going = yield* run(
-    `
-      UPDATE sync_missing SET state = 'going'
-      WHERE ${leaving} AND key IN (SELECT key FROM sync_missing WHERE ${leaving} LIMIT ${ROWS_AT_ONCE})
-    `,
-    namesOf(job),
+  const leaving = yield* all<{ key: string }>(
+    `SELECT key FROM sync_missing WHERE ${OF_JOB} AND state IN ('removable', 'held') LIMIT ${BATCH_ROWS}`,
+    names,
   )
-  if (!shape || going === 0) return true
-  const [typed, json] = [quoted(name), quoted(tableName(name, 'json'))]
-  const from = `FROM sync_missing AS missing CROSS JOIN ${typed} AS t`
-  const where = `
-    WHERE missing.organization_id = :organization::text AND missing.collection = :collection::text AND missing.state = 'going'
-      AND t."_organization_id" = missing.organization_id AND ${dialect.hasId(shape, 't', 'missing.key')}
-  `
+  if (!shape || leaving.length === 0) return true
+  const values = { ...names, keys: JSON.stringify(leaving.map(({ key }) => key)) }
+  const typed = quoted(name)
+  const isLeaving = `t."_organization_id" = :organization::text AND ${dialect.hasId(shape, 't', 'gone.value')}`
+  const rows = yield* all<{ row: number }>(
+    `SELECT t."_row" AS "row" FROM ${dialect.each(':keys::text', 'gone')} CROSS JOIN ${typed} AS t WHERE ${isLeaving}`,
+    values,
+  )
   const { seq } = yield* takeSeq(name, at, { removals: 1 })
   if (history !== false)
     yield* run(
-      `${keepVersion(shape, 'missing.reason')} ${from} CROSS JOIN ${json} AS j ${where} AND j."_row" = t."_row"`,
-      { ...namesOf(job), at, seq },
+      `
+        ${keepVersion(shape, 'missing.reason')}
+        FROM ${dialect.each(':keys::text', 'gone')}
+        CROSS JOIN sync_missing AS missing
+        CROSS JOIN ${typed} AS t
+        CROSS JOIN ${quoted(tableName(name, 'json'))} AS j
+        WHERE missing.organization_id = :organization::text AND missing.collection = :collection::text AND missing.key = gone.value
+          AND ${isLeaving} AND j."_row" = t."_row"
+      `,
+      { ...values, at, seq },
     )
-  const gone = `WHERE "_row" IN (SELECT t."_row" ${from} ${where})`
-  yield* run(`DELETE FROM ${json} ${gone}`, namesOf(job))
-  const removed = yield* run(`DELETE FROM ${typed} ${gone}`, namesOf(job))
-  // By its key: by its state, SQLite would go through all rows of the job.
-  const goneKeys = `SELECT key FROM sync_missing WHERE ${OF_JOB} AND state = 'going'`
-  yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${goneKeys})`, namesOf(job))
-  yield* run(`UPDATE sync_jobs SET rows = rows - :removed::bigint WHERE ${OF_JOB}`, {
-    ...namesOf(job),
-    removed,
-  })
-  yield* addRemoved(runId, removed)
-  return going < ROWS_AT_ONCE
+  const numbers = rows.map(({ row }) => row)
+  yield* addRemoved(runId, yield* deleteRows(dialect, names, numbers))
+  yield* run(
+    `DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (SELECT gone.value FROM ${dialect.each(':keys::text', 'gone')})`,
+    values,
+  )
+  return leaving.length < BATCH_ROWS
 }

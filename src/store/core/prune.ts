@@ -1,7 +1,7 @@
 import type { Job } from '../../sync/types.ts'
 import { tableName } from '../columns/catalog.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
-import { type Dialect, deleteSome, type Rule, run } from './sql.ts'
+import { BATCH_ROWS, type Dialect, deleteBatch, type Rule, run } from './sql.ts'
 import { knownShape } from './tables.ts'
 
 // Deletes what runs of a job have left and no walk needs any more.
@@ -11,63 +11,50 @@ const OVERLAP_KEPT_MS = 3 * 86_400_000
 
 const NOT_TRUSTED = 'it was interrupted for more than three days, and the list was read meanwhile'
 
-/** The last complete full walks of the job, the latest first. */
-const LAST_COMPLETE = `
-  SELECT id
-  FROM sync_walks
-  WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full'
-  ORDER BY id DESC
-`
+const OVER = "status <> 'open'"
 
-/** Rows of one batch: some tens of milliseconds. Superseded versions are spread over the database, each on a page of its own. */
-const PRUNED_AT_ONCE = 1000
+function ofWalks(which: string): string {
+  return `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB} AND (${which}))`
+}
 
 /**
- * Deletes a batch: the page ledger of closed walks, except the last two complete full ones, and what was read while they were open; then closed walks
- * and rows of `sync_runs` older than `keepRuns`, and those of refreshes that found nothing, except the last run and the last complete full walk.
- * Returns true when nothing is left.
+ * Deletes a batch: the page ledger of closed walks, and what was read while they were open; then closed walks and rows of `sync_runs` older than
+ * `keepRuns`, and those in place of a refresh that found nothing, except the last run and the last complete full walk. Returns true when nothing is
+ * left.
  * @param ago Returns the time that many milliseconds ago.
  */
 export function* pruneWalks(job: Job, ago: (ms: number) => string, keepRuns: number): Rule<boolean> {
   const names = namesOf(job)
-  const ages = { ...names, before: ago(keepRuns) }
   yield* run(
     `
       UPDATE sync_walks
       SET untrusted = '${NOT_TRUSTED}'
-      WHERE ${OF_JOB} AND status = 'open' AND kind = 'full' AND pages > 0 AND updated_at < :overlapBefore AND untrusted IS NULL
+      WHERE ${OF_JOB} AND status = 'open' AND kind = 'full' AND pages > 0 AND updated_at < :before AND untrusted IS NULL
     `,
-    { ...names, overlapBefore: ago(OVERLAP_KEPT_MS) },
+    { ...names, before: ago(OVERLAP_KEPT_MS) },
   )
-  const old = `
-    SELECT id FROM sync_walks
-    WHERE ${OF_JOB} AND status <> 'open' AND (updated_at < :before OR brief = 1) AND id NOT IN (${LAST_COMPLETE} LIMIT 1)
-  `
-  const limit = PRUNED_AT_ONCE
-  const refreshed = yield* deleteSome(
-    'sync_refreshed',
-    ['walk_id', 'key'],
-    `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB} AND (status <> 'open' OR untrusted IS NOT NULL))`,
-    { ...names, limit },
-  )
-  const pages = yield* deleteSome(
-    'sync_pages',
-    ['walk_id', 'ordinal'],
-    `walk_id IN (
-      SELECT id FROM sync_walks WHERE ${OF_JOB} AND status <> 'open' AND id NOT IN (${LAST_COMPLETE} LIMIT 2)
-      UNION ${old}
-    )`,
-    { ...ages, limit },
-  )
-  if (refreshed === limit || pages === limit) return false
+  const refreshed = ofWalks(`${OVER} OR untrusted IS NOT NULL`)
+  if ((yield* deleteBatch('sync_refreshed', ['walk_id', 'key'], refreshed, names)) === BATCH_ROWS)
+    return false
+  if ((yield* deleteBatch('sync_pages', ['walk_id', 'ordinal'], ofWalks(OVER), names)) === BATCH_ROWS)
+    return false
+  const ages = { ...names, before: ago(keepRuns) }
   // A walk goes after what refers to it, since a later one may get its id.
-  yield* run(`DELETE FROM sync_walks WHERE id IN (${old})`, ages)
+  yield* run(
+    `
+      DELETE FROM sync_walks
+      WHERE ${OF_JOB} AND ${OVER} AND (updated_at < :before OR brief = 1) AND id NOT IN (
+        SELECT id FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' ORDER BY id DESC LIMIT 1
+      )
+    `,
+    ages,
+  )
   // By id, which the index ends with: by time, every run of three months would be read. The last one stays, so that no id is given twice.
   yield* run(
     `
       DELETE FROM sync_runs
       WHERE id IN (
-        SELECT id FROM (SELECT id, started_at FROM sync_runs WHERE ${OF_JOB} ORDER BY id LIMIT ${limit}) AS oldest
+        SELECT id FROM (SELECT id, started_at FROM sync_runs WHERE ${OF_JOB} ORDER BY id LIMIT ${BATCH_ROWS}) AS oldest
         WHERE started_at < :before
         UNION
         SELECT id FROM sync_runs WHERE ${OF_JOB} AND brief = 1 AND status <> 'running'
@@ -88,11 +75,11 @@ export function* pruneHistory(
 ): Rule<boolean> {
   const shape = yield* knownShape(dialect, collection.name)
   if (!shape) return true
-  const pruned = yield* deleteSome(
+  const pruned = yield* deleteBatch(
     tableName(collection.name, 'history'),
     ['_organization_id', ...shape.keyColumns, '_ended_seq'],
     '"_organization_id" = :organization AND "_valid_to" < :end ORDER BY "_valid_to"',
-    { organization: organization.id, end, limit: PRUNED_AT_ONCE },
+    { organization: organization.id, end },
   )
-  return pruned < PRUNED_AT_ONCE
+  return pruned < BATCH_ROWS
 }

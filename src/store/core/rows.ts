@@ -4,7 +4,7 @@ import type { Job } from '../../sync/types.ts'
 import { keyValues, type TableShape, tableName } from '../columns/catalog.ts'
 import { type SqlValue, sqlitePath } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
-import { namesOf, OF_JOB } from './jobs.ts'
+import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
 import {
   all,
   type Columns,
@@ -16,6 +16,7 @@ import {
   one,
   quoted,
   type Rule,
+  run,
   SQL_TYPES,
   type StoredTime,
   timeOf,
@@ -231,6 +232,21 @@ export function keepVersion({ name, keyColumns, columns }: TableShape, reason: s
       ${names.map((column) => `t.${column}`).join(', ')}, j."_json", t."_changed_at",
       ${laterOf('t."_changed_at"', ':at::timestamptz')}, ${reason}, j."_seq", j."_change", j."_changed_fields", :seq::bigint
   `
+}
+
+/** Deletes live rows of a job, by their numbers, from both tables. Returns how many. */
+export function* deleteRows(
+  dialect: Dialect,
+  { organization, collection }: JobNames,
+  rows: readonly number[],
+): Rule<number> {
+  const chosen = `"_row" IN (SELECT CAST(gone.value AS bigint) FROM ${dialect.each(':rows::text', 'gone')})`
+  const values = { rows: JSON.stringify(rows.map(String)) }
+  yield* run(`DELETE FROM ${quoted(tableName(collection, 'json'))} WHERE ${chosen}`, values)
+  const deleted = yield* run(`DELETE FROM ${quoted(collection)} WHERE ${chosen}`, values)
+  const names = { organization, collection, deleted }
+  yield* run(`UPDATE sync_jobs SET rows = rows - :deleted::bigint WHERE ${OF_JOB}`, names)
+  return deleted
 }
 
 /** What a transaction takes for the rows that it writes. */

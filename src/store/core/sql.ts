@@ -127,16 +127,19 @@ export function* run(text: string, values: Values = {}): Rule<number> {
   return (yield { text, values, wants: 'count' }) as number
 }
 
-/** Deletes rows of which the condition is true, up to a number of them. `key`: the columns that identify a row. Returns how many are gone. */
-export function deleteSome(
+/** Rows that one transaction of long work goes through: some tens of milliseconds, though versions are spread over the database, each on a page of its own. */
+export const BATCH_ROWS = 1000
+
+/** Deletes a batch of the rows of which the condition is true. `key`: the columns that identify a row. Returns how many are gone; fewer than BATCH_ROWS: none is left. */
+export function deleteBatch(
   table: string,
   key: readonly string[],
   where: string,
-  values: Values & { limit: number },
+  values: Values,
 ): Rule<number> {
   const columns = key.map(quoted).join(', ')
   return run(
-    `DELETE FROM ${quoted(table)} WHERE (${columns}) IN (SELECT ${columns} FROM ${quoted(table)} WHERE ${where} LIMIT :limit)`,
+    `DELETE FROM ${quoted(table)} WHERE (${columns}) IN (SELECT ${columns} FROM ${quoted(table)} WHERE ${where} LIMIT ${BATCH_ROWS})`,
     values,
   )
 }

@@ -18,7 +18,7 @@ import {
   type WantedItems,
 } from './known-tables.ts'
 import type { Leases } from './leases.ts'
-import { countMissing, holdMissing, isNothingMissing, noteMissing, removeMissing } from './missing.ts'
+import { countMissing, holdMissing, noteMissing, reasonOfMissing, removeMissing } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
 import { liveKeys, lookUp } from './rows.ts'
 import { beginRun, finishRun } from './runs.ts'
@@ -108,12 +108,13 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
     async findMissing(lease, rule) {
       const { job } = lease
       const at = time()
+      const reason = await owned(lease, (row) => reasonOfMissing(job, rule, row))
       let from: string | null = null
-      if (!(await owned(lease, (row) => isNothingMissing(job, rule, row))))
+      if (reason)
         await allBatches(job, async () => {
           const { ids, next } = await liveIds(job, from)
           const unseen = ids.filter((id) => !rule.isSeen(id))
-          if (unseen.length > 0) await owned(lease, (row) => noteMissing(dialect, job, rule, unseen, at, row))
+          if (unseen.length > 0) await owned(lease, () => noteMissing(dialect, job, rule, unseen, reason, at))
           from = next
           return next === null
         })

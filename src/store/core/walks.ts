@@ -8,7 +8,7 @@ import type {
   WalkClosing,
 } from '../../sync/store.ts'
 import type { Job, WalkOutcome } from '../../sync/types.ts'
-import { confirmScope, heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
+import { heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
 import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
@@ -115,7 +115,6 @@ export function* closeWalk(
 ): Rule<{ heldBack: HeldRemovals | null }> {
   if (outcome === null) yield* abandonWalk(walk.id, at)
   else {
-    if (walk.kind === 'full' && outcome.untrusted === null) yield* confirmScope(job)
     yield* completeWalk(walk.id, reader.id, outcome, at)
     if (refresh) yield* saveRefresh(job, refresh)
   }
