@@ -66,6 +66,8 @@ export function shareOf(limit: number | null, percent: number): number {
 
 /** Requests that refreshes have sent and their share has not carried yet. @param share What they were at a time. */
 export function levelAt(share: { at: number; level: number }, perMinute: number, now: number): number {
+  // That of a clock that was ahead would else stay until this one has come so far.
+  if (isAhead(share.at, now)) return 0
   return Math.max(0, share.level - perMinute * minutesSince(share.at, now))
 }
 
@@ -163,7 +165,11 @@ export function nextReading<L extends SharingList>(
     const reading = list.isTaken ? null : bestOf(list, goesFirst, now)
     if (reading && reading.worth > (best?.reading.worth ?? 0)) best = { list, reading }
   }
-  if (visited > 0) return best?.reading.band === null || visited >= chunk || level > chunk ? null : best
+  if (visited > 0) {
+    // All its pages at most: those that were read just now have hardly changed.
+    const most = Math.min(chunk, best?.list.lastPage ?? 0)
+    return best?.reading.band === null || visited >= most || level > chunk ? null : best
+  }
   const room = best?.reading.band === null ? NEWEST_CHUNKS * chunk : 0
   return level <= room ? best : null
 }

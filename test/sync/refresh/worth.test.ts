@@ -44,7 +44,8 @@ it.each([
   [0, 9],
   [1, 3],
   [2, 0],
-  [-5, 9],
+  [-1, 9],
+  [-5, 0],
 ])('after %d minutes a level of 9 is %d', (minutes, level) => {
   expect(levelAt({ at: NOW, level: 9 }, SHARE, NOW + minutes * MINUTE)).toBeCloseTo(level)
 })
@@ -155,9 +156,10 @@ describe('what is read next', () => {
     [6, 6, 1, false],
     [1, 6.1, 1, false],
     [1, 1, 5, false],
+    [5, 5, 1, false, 5],
   ])('goes on after %d older pages at level %d, %d minutes after the newest end: %s', (...how) => {
-    const [pages, level, minutes, goesOn] = how
-    expect(nextReading([listOf(minutes)], level, SHARE, NOW, pages) !== null).toBe(goesOn)
+    const [pages, level, minutes, goesOn, lastPage = 4000] = how
+    expect(nextReading([listOf(minutes, { lastPage })], level, SHARE, NOW, pages) !== null).toBe(goesOn)
   })
 })
 
