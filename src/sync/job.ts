@@ -156,12 +156,14 @@ async function walkList(own: OwnJob, charged: number): Promise<void> {
   } catch (error) {
     result.error = runError(error, signal)
   }
-  if (charged > 0) await refresher.charge(traffic.requests - charged)
+  // A list that has become long meanwhile is walked as by its schedule: its pages would use up the share for hours.
+  if (charged > 0 && isWalkedWhole(reading)) await refresher.charge(traffic.requests - charged)
   const outcome = runOutcome(result.error, result.heldBack, traffic)
   const record = await store.finishRun(run, outcome)
   if (outcome.status === 'refused') result.walk = null
   else result.run = { ...record, ...traffic }
   if (!result.error) await prune(own)
+  else if (charged > 0) await refresher.endFailedWalk()
 }
 
 interface BegunWalk {

@@ -147,8 +147,7 @@ function* seekLast<Id>(shown: Shown, reading: EndReading): Asking<Id, WrittenAns
       answer = yield* ask<Id>(page, shown)
     } catch (error) {
       // An API may refuse a page past the end, and the list may have become shorter: page 1 names the last one.
-      const isPastEnd = error instanceof JobError && PAST_THE_END.includes(error.code)
-      if (!isPastEnd || sought > 1 || page === 1) throw error
+      if (!mayBePastEnd(error, page) || sought > 1) throw error
       page = 1
       continue
     }
@@ -163,6 +162,11 @@ function* seekLast<Id>(shown: Shown, reading: EndReading): Asking<Id, WrittenAns
     reading.added += addedIn(answer)
     page = last
   }
+}
+
+/** Whether an API may refuse a page with this error since the list has become shorter. */
+export function mayBePastEnd(error: unknown, page: number): boolean {
+  return page > 1 && error instanceof JobError && PAST_THE_END.includes(error.code)
 }
 
 /** The rows that a reading meets, from the newest on. */

@@ -4,7 +4,7 @@ import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import { countTraffic, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
 import type { Notice, Observe, PageSource, RequestEvent, Urgency } from '../types.ts'
-import type { RefreshItem } from './ends.ts'
+import { mayBePastEnd, type RefreshItem } from './ends.ts'
 import type { RefreshPolicy } from './share.ts'
 import { addedElsewhere, notAfter, type RefreshState, readEnds } from './state.ts'
 import { afterOlder, isWalkedWhole, newestReading, nextReading, pageOf, type Reading } from './worth.ts'
@@ -113,6 +113,14 @@ export class Refresher {
     return result
   }
 
+  /** After a walk in place of a refresh failed: as a refresh that fails, it is not begun again at once, before other lists. */
+  async endFailedWalk(): Promise<void> {
+    const { store, lease, now } = this.#options
+    if (!this.#state) return
+    this.#moveTo({ ...this.#state, newestAt: now() })
+    await store.saveRefresh(lease, this.#state)
+  }
+
   /** What is read next, if that is of this list. `isWalked`: a full walk of it is under way. */
   #ownNext(level: number, isWalked: boolean): Reading | null {
     const { policy, now } = this.#options
@@ -128,17 +136,23 @@ export class Refresher {
   async #readNewest(run: Run, from: RefreshState, { cost }: Reading, startedAt: number): Promise<void> {
     const { lease, policy, now } = this.#options
     const ends = readEnds<string>(from, lease.job.collection.newest, startedAt)
+    let charged = cost
     try {
       let step = ends.next()
-      while (!step.done)
+      while (!step.done) {
+        // Before it is sent, for the case of a kill.
+        const more = Math.max(0, run.traffic.requests + 1 - charged)
+        charged += more
+        await this.charge(more)
         step = await this.#readPage(run, step.value, 'refresh').then(
           (answer) => ends.next(answer),
           (error: unknown) => ends.throw(error),
         )
+      }
       const share = policy?.share.perMinute() ?? null
       this.#moveTo(notAfter({ ...step.value.state, share }, now()))
     } finally {
-      await this.charge(run.traffic.requests - cost)
+      await this.charge(run.traffic.requests - charged)
     }
   }
 
@@ -149,9 +163,14 @@ export class Refresher {
     for (let pages = 1; reading; pages++) {
       const from = this.#known()
       const charged = run.traffic.requests + reading.cost
+      const page = pageOf(from, reading)
       let read: { added: number; changed: number } | null = null
       try {
-        read = await this.#readPage(run, pageOf(from, reading), urgency)
+        read = await this.#readPage(run, page, urgency)
+      } catch (error) {
+        // If it is refused for another reason, the next reading of the newest end says so.
+        if (mayBePastEnd(error, page)) return
+        throw error
       } finally {
         // A page that cannot be read would else be asked for again and again.
         const known = afterOlder(from, reading, read && read.added + read.changed, now())

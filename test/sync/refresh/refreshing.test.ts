@@ -156,6 +156,60 @@ describe('a refresh', () => {
     expect(policy.share.level()).toBe(requests)
   })
 
+  it('has each page charged before it is asked for, so that a kill leaves it charged', async () => {
+    const { test, list } = await synced({ ids: upTo(300) })
+    test.clock.advance(HOUR)
+    list.ids.push(...upTo(400).slice(300))
+    const refresh = policyOf(test.clock.now)
+    const levels: [number, number][] = []
+    const watched = withFirst(list.source, () => levels.push([refresh.share.level(), list.asked.length + 1]))
+
+    await runOnce(test, watched, { instead: 'due', refresh })
+
+    expect(levels.length).toBeGreaterThan(30)
+    expect(levels.filter(([level, sent]) => level < sent)).toEqual([])
+    expect(refresh.share.level()).toBe(list.asked.length)
+  })
+
+  it('is no failure where an older page is refused since the list has become shorter', async () => {
+    const { test, list } = await synced({ ids: upTo(300) })
+    await runOnce(test, list, NEWEST)
+    list.ids.splice(30)
+    test.clock.advance(HOUR / 2)
+    list.asked.length = 0
+    const strict = withFirst(list.source, (page) => {
+      if (page > 10) throw new JobError('ORGANIZATION_NOT_FOUND', `no page ${page}`)
+    })
+
+    const result = await runOnce(test, strict, { instead: 'due', refresh: policyOf(test.clock.now) })
+
+    expect(result).toMatchObject({ error: null, isInstead: true })
+    expect(list.asked).toEqual([])
+    expect(status(test)).toMatchObject({ failing_since: null })
+  })
+
+  it.each([
+    ['that fails is not tried again before its time', upTo(12), true],
+    ['of a list that has become long uses up no share for hours', upTo(300), false],
+  ])('by a walk %s', async (_what, ids, isFailing) => {
+    const { test, list } = await synced({ ids: upTo(12) })
+    const refresh = policyOf(test.clock.now)
+    const due: Partial<JobOptions> = { instead: 'due', refresh, trigger: 'schedule' }
+    const watched = withFirst(list.source, () => {
+      if (isFailing) throw new JobError('FORBIDDEN', 'no')
+    })
+    list.ids.splice(0, 12, ...ids)
+    test.clock.advance(HOUR)
+
+    const result = await runOnce(test, watched, due)
+    const level = refresh.share.level()
+    await runOnce(test, watched, due)
+
+    expect(result).toMatchObject({ isInstead: false, error: isFailing ? { code: 'FORBIDDEN' } : null })
+    expect(level).toBeLessThanOrEqual(5)
+    expect(runs(test).filter(({ status: end }) => end === 'failed')).toHaveLength(isFailing ? 1 : 0)
+  })
+
   it.each([21, null])(
     'reads on behind the rows that the first walk found in front at its end, killed at request %s',
     async (killedAt) => {
