@@ -45,7 +45,7 @@ export function runConcurrently<T extends { error: KnownError | null }>(
 interface RunnerOptions {
   config: Config
   session: Pick<Session, 'store' | 'source' | 'refreshes'>
-  reporter: { observe(job: Job): Observe<JobEvent> }
+  observe(job: Job): Observe<JobEvent>
   pings?: Pick<Pings, 'begin'>
   publisher?: Pick<Publisher, 'note'> | null
   /** With the clock of the mirror. */
@@ -54,7 +54,7 @@ interface RunnerOptions {
 
 /** Returns the function that runs jobs in a session. */
 export function createRunner(options: RunnerOptions): RunJobs {
-  const { config, session, reporter, pings, publisher, runtime } = options
+  const { config, session, observe, pings, publisher, runtime } = options
   const { store, refreshes } = session
   const { now, sleep, yieldToEventLoop } = runtime
   // Hundreds of jobs may begin together. Between them signals and probes are answered.
@@ -85,7 +85,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
         now,
         sleep,
         yieldToEventLoop,
-        observe: reporter.observe(job),
+        observe: observe(job),
         signal: stop,
       })
     })

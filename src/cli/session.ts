@@ -1,19 +1,19 @@
 import type { Logger } from 'pino'
-import { type ApiOptions, type Credentials, createApi } from '../api/client.ts'
+import { type ApiOptions, createApi } from '../api/client.ts'
 import type { HttpGet } from '../api/http.ts'
-import { createTokenHold, type TokenHold } from '../api/token-hold.ts'
 import type { Config, OrganizationConfig } from '../config/config.ts'
 import { TokenFileError } from '../config/token-file.ts'
-import { JobError, TokenRefusedError, toKnownError } from '../errors.ts'
+import { JobError, toKnownError } from '../errors.ts'
 import { createPings, type Pings } from '../ping/pings.ts'
 import { alarmText } from '../report/status-text.ts'
-import type { Tokens } from '../store/core/tokens.ts'
-import type { Job, PageSource } from '../sync/types.ts'
-import { onHold, shellWord } from '../text.ts'
-import { budgetKey, configOfFile, USER_AGENT } from './configuration.ts'
+import type { JobEvent } from '../sync/job.ts'
+import type { Job, Observe, PageSource } from '../sync/types.ts'
+import { configOfFile, USER_AGENT } from './configuration.ts'
+import { createCredentials } from './credentials.ts'
 import { type OpenMirror, openMirror } from './mirror.ts'
 import { type Log, openLog } from './output/log.ts'
-import { createReporter, type Reporter } from './output/reporter.ts'
+import { createProgress } from './output/progress.ts'
+import { createReporter } from './output/reporter.ts'
 import { placeOf } from './place.ts'
 import { createPublisher } from './publisher.ts'
 import { readStatus } from './read-status.ts'
@@ -96,6 +96,7 @@ function closedSource(error: unknown): PageSource {
 
 function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Config, runtime: Runtime) {
   const shares = organizations.map(({ refresh }) => (refresh === false ? 0 : refresh.share))
+  const { sleep, random, yieldToEventLoop } = runtime
   return {
     baseUrl: api.baseUrl,
     timeoutMs: api.timeout,
@@ -110,62 +111,17 @@ function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Confi
       maxWaitMs: rateLimit.maxWait,
     },
     retry: { attempts: retry.attempts, minDelayMs: retry.minDelay, maxDelayMs: retry.maxDelay },
-    sleep: runtime.sleep,
-    random: runtime.random,
-    yieldToEventLoop: runtime.yieldToEventLoop,
-  }
-}
-
-/** Which token each organization uses, and what its requests need of it. */
-function createCredentials(config: Config, tokens: Tokens, now: () => number) {
-  const { organizations } = config
-  /** The token that each organization uses, as it was read last; null where it cannot be read. */
-  const fingerprints = new Map(organizations.map((one) => [one.id, fingerprintOf(one, tokens)]))
-  /** Which of them the mirror was told. Once each: another process may have a newer configuration. */
-  const told = new Map<string, string>()
-  const holds = new Map<string, TokenHold>()
-
-  function holdOf(fingerprint: string, resume: string): TokenHold {
-    const hold = (reason: string) => {
-      const holders = organizations.filter(({ id }) => fingerprints.get(id) === fingerprint)
-      const ids = holders.map(({ id }) => id)
-      return tokens.hold(ids, fingerprint, reason, new Date(now()).toISOString())
-    }
-    return createTokenHold({ ...tokens.holdOf(fingerprint), hold }, () => resume)
-  }
-
-  return {
-    budgetOf: ({ id }: Pick<OrganizationConfig, 'id'>) => budgetKey(config, id, fingerprints.get(id) ?? null),
-    /** Reads the token again. Throws TokenFileError, and TokenRefusedError for a held one. */
-    async read({ id, name, readToken }: OrganizationConfig): Promise<Credentials> {
-      const token = readToken()
-      const fingerprint = tokens.fingerprint(token)
-      fingerprints.set(id, fingerprint)
-      if (told.get(id) !== fingerprint) await tokens.useToken(id, fingerprint)
-      told.set(id, fingerprint)
-      // One of its organizations stands for all.
-      const resume = `admin-mirror resume --org ${shellWord(name)}`
-      const reason = await tokens.heldReason(fingerprint)
-      if (reason !== null) throw new TokenRefusedError(`${reason}. ${onHold(resume)}`)
-      const hold = holds.get(fingerprint) ?? holdOf(fingerprint, resume)
-      holds.set(fingerprint, hold)
-      return { token, budgetKey: budgetKey(config, id, fingerprint), hold }
-    },
-  }
-}
-
-function fingerprintOf({ readToken }: OrganizationConfig, { fingerprint }: Tokens): string | null {
-  try {
-    return fingerprint(readToken())
-  } catch {
-    return null
+    sleep,
+    random,
+    yieldToEventLoop,
   }
 }
 
 /** What a command that reads lists works with, and whom it tells. */
 export interface CommandSession extends Session {
   logger: Logger
-  reporter: Reporter
+  /** Gets what happens to a job. */
+  observe(job: Job): Observe<JobEvent>
   /** Runs these jobs side by side, once. */
   runJobs: RunJobs
 }
@@ -181,26 +137,45 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
   const session = await openSession(options)
   const pings = pingsOf(config, runtime, logger)
   const publisher = createPublisher({ config, runtime, logger, mirror: session, isService })
-  const reporter = createReporter({
-    runtime,
-    logger,
-    draw,
-    budgetOf: ({ organization }) => session.budgetOf(organization),
-    onRefresh: () => publisher?.note(),
-  })
+  const reporter = createReporter({ now: runtime.now, logger, onRefresh: () => publisher?.note() })
+  const progress = draw && createProgress({ draw, runtime, budgetOf: session.budgetOf })
+  const observe = (job: Job): Observe<JobEvent> => {
+    const draws = progress?.observe(job)
+    const logs = reporter.observe(job)
+    return (event) => {
+      // A list's line goes before its end is told.
+      draws?.(event)
+      logs(event)
+    }
+  }
   const clocked = { ...runtime, now: session.now }
   return {
     ...session,
     logger,
-    reporter,
-    runJobs: createRunner({ config, session, reporter, pings, publisher, runtime: clocked }),
+    observe,
+    runJobs: createRunner({ config, session, observe, pings, publisher, runtime: clocked }),
     async close() {
       await publisher?.close()
-      reporter.close()
+      progress?.close()
       await session.close()
       // Last: other processes can have the mirror while pings are sent.
       await pings.idle()
     },
+  }
+}
+
+/** Opens the session of a command, does `work` in it and closes it. Returns the exit code that `work` returns. */
+export async function inSession(
+  runtime: Runtime,
+  globals: Globals,
+  options: Pick<CommandOptions, 'config' | 'acceptAddress'>,
+  work: (session: CommandSession) => Promise<number>,
+): Promise<number> {
+  const session = await openCommand({ ...options, runtime, ...(await openLog(globals, runtime)) })
+  try {
+    return await work(session)
+  } finally {
+    await session.close()
   }
 }
 
@@ -223,21 +198,23 @@ function pingsOf(config: Config, runtime: Runtime, logger: Logger): Pings {
   })
 }
 
-/** Opens the mirror for a command that changes it and sends nothing. `close` publishes what is new. */
-export async function openToChange(
-  config: Config,
+/**
+ * The same of a command that changes the mirror and sends nothing. What is new is published at its end; `evenUnread`: also where no list is left
+ * that was read to its end.
+ */
+export async function inMirror<T>(
   runtime: Runtime,
   globals: Globals,
-  evenUnread: boolean,
-): Promise<OpenMirror> {
+  { config, evenUnread = false }: { config: Config; evenUnread?: boolean },
+  work: (mirror: OpenMirror) => Promise<T>,
+): Promise<T> {
   const { logger } = await openLog(globals, runtime)
   const mirror = await openMirror({ config, runtime, log: logger })
   const publisher = createPublisher({ config, runtime, logger, mirror, isService: false, evenUnread })
-  return {
-    ...mirror,
-    async close() {
-      await publisher?.close()
-      await mirror.close()
-    },
+  try {
+    return await work(mirror)
+  } finally {
+    await publisher?.close()
+    await mirror.close()
   }
 }

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
+import { createProgress } from '../../src/cli/output/progress.ts'
 import { createReporter } from '../../src/cli/output/reporter.ts'
 import { type ErrorCode, JobError } from '../../src/errors.ts'
 import type { JobEvent, JobResult } from '../../src/sync/job.ts'
@@ -36,33 +37,13 @@ it('each line of the log names its event, the last one the run and the walk; a f
   ])
 })
 
-/** A reporter on a terminal, what it drew last, and the lines that it logged. */
-function createWatched() {
+/** A reporter, the clock that it looks at, and the lines that it logged. */
+function createLogged() {
   const clock = { now: 0 }
   const told: { level: string; event: string }[] = []
   const write = (line: string) => void told.push(JSON.parse(line) as (typeof told)[number])
-  let drawn: readonly string[] = []
-  let tick: (() => unknown) | null = null
-  const reporter = createReporter({
-    runtime: {
-      now: () => clock.now,
-      every: (_, task) => {
-        tick = task
-        return () => {}
-      },
-    },
-    budgetOf: () => 'x',
-    logger: pino({ level: 'debug', formatters: { level: (level) => ({ level }) } }, { write }),
-    draw: (lines) => {
-      drawn = lines
-    },
-  })
-  const shown = (at: number) => {
-    clock.now = at
-    tick?.()
-    return drawn
-  }
-  return { clock, told, reporter, shown }
+  const logger = pino({ level: 'debug', formatters: { level: (level) => ({ level }) } }, { write })
+  return { clock, told, reporter: createReporter({ now: () => clock.now, logger }) }
 }
 
 const NO_RUN: JobResult = {
@@ -89,8 +70,23 @@ it.each<[string, pages: number, JobEvent[], string]>([
   ],
   ['that another process has', 0, [{ kind: 'busy', owner: 'process 7', work: null }], 'waits for process 7'],
 ])('the line of a list on a terminal: one %s', (_, pages, events, line) => {
-  const { clock, reporter, shown } = createWatched()
-  const observe = reporter.observe(jobOf())
+  const clock = { now: 0 }
+  let drawn: readonly string[] = []
+  const ticks: (() => unknown)[] = []
+  const progress = createProgress({
+    draw: (lines) => {
+      drawn = lines
+    },
+    runtime: {
+      now: () => clock.now,
+      every: (_ms, task) => {
+        ticks.push(task)
+        return () => {}
+      },
+    },
+    budgetOf: () => 'x',
+  })
+  const observe = progress.observe(jobOf())
   observe({ kind: 'request' })
   for (let number = 1; number <= pages; number++) {
     clock.now = number * 500
@@ -100,9 +96,11 @@ it.each<[string, pages: number, JobEvent[], string]>([
   }
   for (const event of events) observe(event)
 
-  expect(shown(10_000)).toEqual([`acme orders  ${line}`])
+  clock.now = 10_000
+  ticks[0]?.()
+  expect(drawn).toEqual([`acme orders  ${line}`])
   observe({ kind: 'finish', result: NO_RUN })
-  expect(shown(10_000)).toEqual([])
+  expect(drawn).toEqual([])
 })
 
 it.each<[ErrorCode, minutes: number[], warnings: number]>([
@@ -112,7 +110,7 @@ it.each<[ErrorCode, minutes: number[], warnings: number]>([
 ])(
   'a fault that lists have at once is told of one, and again after five minutes: %s at %j',
   (code, minutes, warnings) => {
-    const { clock, told, reporter } = createWatched()
+    const { clock, told, reporter } = createLogged()
     const lists = Array.from({ length: 4 }, () => reporter.observe(jobOf()))
     for (const minute of minutes) {
       clock.now = minute * 60_000
@@ -135,7 +133,7 @@ it.each<[string, Partial<JobResult>, ErrorCode, level: string, event: string]>([
   ['a busy one', {}, 'BUSY', 'warn', 'run_not_begun'],
   ['one that lost its mirror', { walk }, 'DATABASE', 'error', 'run_finished'],
 ])('how loudly a job is told that did not run: %s', (_, changed, code, level, event) => {
-  const { told, reporter } = createWatched()
+  const { told, reporter } = createLogged()
 
   const result = { ...NO_RUN, ...changed, error: new JobError(code, 'why') }
   reporter.observe(jobOf())({ kind: 'finish', result })

@@ -11,7 +11,7 @@ import type { Config } from '../../src/config/config.ts'
 import type { ScheduledJob } from '../../src/schedule/scheduler.ts'
 import type { JobEvent } from '../../src/sync/job.ts'
 import type { Store } from '../../src/sync/store.ts'
-import type { Job, Observe } from '../../src/sync/types.ts'
+import type { Observe } from '../../src/sync/types.ts'
 import { nameOf, type Tell } from './happening.ts'
 import type { ListFilters } from './list.ts'
 import { askedSource } from './network.ts'
@@ -69,13 +69,12 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
   const sleep: Runtime['sleep'] = config.postgres
     ? (_ms, signal) => runtime.sleep(SELDOM_LOOKS_MS, signal)
     : runtime.sleep
-  const reporter = { observe: (job: Job) => observing(machine, nameOf(job)), close: () => {} }
   try {
     // The mirror's clock, as with everybody who shares it.
     const run = createRunner({
       config,
       session: stepped,
-      reporter,
+      observe: (job) => observing(machine, nameOf(job)),
       runtime: { ...runtime, now, sleep },
     })
     await work({ ...machine, runtime: { ...runtime, now } }, command, stepped.refreshes, run)

@@ -3,10 +3,9 @@ import type { Filters } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
-import { openLog } from '../output/log.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { openCommand } from '../session.ts'
+import { inSession } from '../session.ts'
 
 interface Options extends JobSelection {
   filter: [string, string][]
@@ -27,16 +26,12 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
     const filters = filtersOf(scope, filter, jobName(job))
     return { organization, job: { ...job, collection: { ...job.collection, filters, scope } } }
   })
-  const log = await openLog(globals, runtime)
-  const session = await openCommand({ config, runtime, ...log })
-  try {
-    const kind = filter.length > 0 || firstPage > 1 ? 'partial' : 'full'
-    const plan = { origin: 'backfill', kind, firstPage, resumeWithin: null, restart } as const
-    const results = await session.runJobs(jobs, { plan, trigger: 'backfill', waitForOwner, signal })
-    return exitCodeOfJobs(results, signal)
-  } finally {
-    await session.close()
-  }
+  const kind = filter.length > 0 || firstPage > 1 ? 'partial' : 'full'
+  const plan = { origin: 'backfill', kind, firstPage, resumeWithin: null, restart } as const
+  const how = { plan, trigger: 'backfill', waitForOwner, signal } as const
+  return inSession(runtime, globals, { config }, async ({ runJobs }) =>
+    exitCodeOfJobs(await runJobs(jobs, how), signal),
+  )
 }
 
 /** The typed filters on top of the configured ones; one that is typed several times is a list. Throws UsageError if the two contradict each other. */

@@ -6,7 +6,7 @@ import { readConfig } from '../configuration.ts'
 import { placeOf, readFacts } from '../place.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, type Named, organizationsNamed } from '../selection.ts'
-import { openToChange } from '../session.ts'
+import { inMirror } from '../session.ts'
 
 /** `forget`: deletes everything that the mirror holds of an organization, or of some of its collections. Needs no token. */
 export async function run(
@@ -25,8 +25,7 @@ export async function run(
     stderr.write(`there is nothing to forget: there is no mirror at ${config.database} yet\n`)
     return 0
   }
-  const mirror = await openToChange(config, runtime, globals, true)
-  try {
+  return inMirror(runtime, globals, { config, evenUnread: true }, async (mirror) => {
     const mirrored = await mirror.run(listedOrganizations)
     const { id, name } = organizationToForget(org, [...mirrored, ...organizations])
     const shown = printable(name)
@@ -55,9 +54,7 @@ export async function run(
     if (configured.length === 0) await mirror.forgetting.organization(id)
     else stderr.write(`${config.file} still names ${shown}, so the next sync reads it again\n`)
     return exitCode
-  } finally {
-    await mirror.close()
-  }
+  })
 }
 
 /** Throws UsageError for a name that nobody or several have: deleted data does not come back. */

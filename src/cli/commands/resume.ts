@@ -5,7 +5,7 @@ import { placeOf, readFacts } from '../place.ts'
 import { readStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
-import { openToChange } from '../session.ts'
+import { inMirror } from '../session.ts'
 
 /** `resume`: lifts the hold that a refused token left, for all that use it, and forgets waits of the rate limit. Needs no token. */
 export async function run(runtime: Runtime, globals: Globals, { org }: { org: string[] }): Promise<number> {
@@ -16,8 +16,7 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
     runtime.stderr.write(`there is nothing to resume: there is no mirror at ${place.database} yet\n`)
     return 0
   }
-  const mirror = await openToChange(config, runtime, globals, false)
-  try {
+  await inMirror(runtime, globals, { config }, async (mirror) => {
     const lifted = await mirror.tokens.resume(ids)
     const names = lifted.map((name) => printable(name, 80)).join(', ')
     runtime.stderr.write(
@@ -26,9 +25,7 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
         : // Scheduled runs that the hold prevented are not made up for.
           `no longer held: ${names}; to read their lists before their next time: admin-mirror sync\n`,
     )
-  } finally {
-    await mirror.close()
-  }
+  })
   const { daemon } = await readStatus(runtime, place)
   const restart = restartText(daemon.processes)
   if (restart !== null) runtime.stderr.write(`${restart}, and sends the token that it has\n`)

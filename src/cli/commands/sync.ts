@@ -1,10 +1,9 @@
 import { UsageError } from '../../errors.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
-import { openLog } from '../output/log.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { openCommand } from '../session.ts'
+import { inSession } from '../session.ts'
 
 interface Options extends JobSelection {
   refresh?: boolean
@@ -21,13 +20,9 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
     throw new UsageError('--accept-removals: a refresh removes nothing; leave out --refresh to walk the list')
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
-  const log = await openLog(globals, runtime)
-  const session = await openCommand({ config, runtime, acceptAddress, ...log })
-  try {
-    const instead = refresh ? 'newest' : undefined
-    const how = { trigger: 'manual', waitForOwner, acceptRemovals, instead, signal } as const
-    return exitCodeOfJobs(await session.runJobs(jobs, how), signal)
-  } finally {
-    await session.close()
-  }
+  const instead = refresh ? 'newest' : undefined
+  const how = { trigger: 'manual', waitForOwner, acceptRemovals, instead, signal } as const
+  return inSession(runtime, globals, { config, acceptAddress }, async ({ runJobs }) =>
+    exitCodeOfJobs(await runJobs(jobs, how), signal),
+  )
 }

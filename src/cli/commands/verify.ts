@@ -3,12 +3,11 @@ import { type Difference, type Differences, type VerifyResult, verifyJob } from 
 import { counted, grouped, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { openLog } from '../output/log.ts'
 import { noMirror, placeOf, readFacts } from '../place.ts'
 import { runConcurrently } from '../run-jobs.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { openCommand } from '../session.ts'
+import { inSession } from '../session.ts'
 
 /** `verify`: walks the lists and compares them with the mirror. Writes no rows. */
 export async function run(
@@ -20,9 +19,7 @@ export async function run(
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
   if ((await readFacts(placeOf(config), runtime)) === null) throw noMirror(config.database)
-  const log = await openLog(globals, runtime)
-  const session = await openCommand({ config, runtime, ...log })
-  try {
+  return inSession(runtime, globals, { config }, async (session) => {
     const tasks = jobs.map(
       ({ organization, job }) =>
         (stop: AbortSignal) =>
@@ -35,16 +32,14 @@ export async function run(
             now,
             sleep,
             yieldToEventLoop,
-            observe: session.reporter.observe(job),
+            observe: session.observe(job),
             signal: stop,
           }),
     )
     const results = await runConcurrently(tasks, signal)
     for (const line of results.flatMap(differenceLines)) stdout.write(`${line}\n`)
     return signal.aborted ? exitCodeOfStop(signal) : worstExitCode(results.map(exitCodeOf))
-  } finally {
-    await session.close()
-  }
+  })
 }
 
 /** 1 if the reading could not find out which rows the mirror has too many: then neither 0 nor 5 is proved. */

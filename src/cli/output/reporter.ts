@@ -1,48 +1,21 @@
 import type { Logger } from 'pino'
 import type { ErrorCode, KnownError } from '../../errors.ts'
-import { type Pace, timeLeft } from '../../report/time-left.ts'
 import type { JobEvent, JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { ownerName, workText } from '../../sync/run.ts'
 import type { Job, Notice, Observe } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
-import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
+import { counted, grouped, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Log } from './log.ts'
 
-// What jobs do, as log lines, and on a terminal as a line a list, too.
+// What jobs do, as log lines.
 
-export interface Reporter {
-  /** Gets what happens while a job is synced or verified. */
-  observe(job: Job): Observe<JobEvent>
-  close(): void
-}
-
-export interface ReporterOptions extends Log {
-  runtime: Pick<Runtime, 'now' | 'every'>
-  /** Names the rate budget of a job. */
-  budgetOf: (job: Job) => string
+export interface ReporterOptions {
+  now: Runtime['now']
+  logger: Logger
   /** Called after each refresh. */
   onRefresh?: () => void
 }
-
-/** How far a list is. Times are epoch milliseconds. */
-interface Progress {
-  label: string
-  budget: string
-  begunAt: number | null
-  /** Answers of this run, the page read last, and the last one of the list, where that is known. */
-  pages: number
-  page: number
-  lastPage: number | null
-  rows: number
-  waitedMs: number
-  perMinute: number | null
-  /** What it waits for; `until` null: for another process. */
-  wait: { for: string; until: number | null } | null
-}
-
-const DRAW_EVERY_MS = 200
 
 /** A shorter wait only spreads requests as usual, and is logged for debugging only. */
 const LOGGED_WAIT_MS = 5000
@@ -51,13 +24,8 @@ const LOGGED_WAIT_MS = 5000
 const SHARED: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'DATABASE'])
 const TOLD_AGAIN_MS = 300_000
 
-/** Reports what jobs do. */
-export function createReporter({ runtime, logger, draw, budgetOf, onRefresh }: ReporterOptions): Reporter {
-  const { now, every } = runtime
-  const running = new Set<Progress>()
+export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
   const toldAt = new Map<string, number>()
-  const redraw = () => draw?.(linesOf([...running], now()))
-  const stopDrawing = draw ? every(DRAW_EVERY_MS, redraw) : () => {}
 
   /** Whether such a fault was told lately, of any list; else it is now. */
   function isTold(event: 'retry' | 'finish', code: ErrorCode): boolean {
@@ -68,162 +36,83 @@ export function createReporter({ runtime, logger, draw, budgetOf, onRefresh }: R
     return false
   }
 
-  function observe(job: Job): Observe<JobEvent> {
-    const log = logger.child({ organization: job.organization.name, collection: job.collection.name })
-    const observedAt = now()
-    const label = printable(jobName(job), 60)
-    const list: Progress = {
-      label,
-      budget: budgetOf(job),
-      begunAt: null,
-      pages: 0,
-      page: 0,
-      lastPage: null,
-      rows: 0,
-      waitedMs: 0,
-      perMinute: null,
-      wait: null,
-    }
-    running.add(list)
-    redraw()
-    const ended = () => {
-      running.delete(list)
-      redraw()
-    }
-    return (event) => {
-      const at = now()
-      switch (event.kind) {
-        case 'busy': {
-          const { owner: name, work } = event
-          const owner = ownerName(name, work)
-          if (list.wait?.for === owner) return
-          list.wait = { for: owner, until: null }
-          const fields = { event: 'list_busy', owner: name, trigger: work?.trigger ?? undefined }
-          log.info(fields, `${owner} ${workText(work)}; waiting for its end`)
-          return
-        }
-        case 'start': {
-          const { id, checkpoint, resumed, rowsSeen } = event.walk
-          Object.assign(list, { wait: null, rows: rowsSeen })
-          const fields = { event: 'walk_resumed', walk_id: id, page: checkpoint.nextPage }
-          if (resumed) log.info(fields, 'an interrupted walk continues')
-          return
-        }
-        case 'request':
-          list.begunAt ??= at
-          list.wait = null
-          return
-        case 'retry': {
-          const { code, reason, delayMs } = event
-          list.wait = { for: reason, until: at + delayMs }
-          const fields = { event: 'request_retried', error_code: code, delay_ms: delayMs }
-          log[isTold('retry', code) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
-          return
-        }
-        case 'wait': {
-          const { reason, until } = event
-          list.wait = { for: reason, until }
-          const time = new Date(until).toISOString()
-          const fields = { event: 'waiting', reason, until: time }
-          log[until - at >= LOGGED_WAIT_MS ? 'info' : 'debug'](fields, `waiting until ${time}: ${reason}`)
-          return
-        }
-        case 'page': {
-          const { number, items, lastPage, next } = event.page
-          const { added, changed, notices } = event.result
-          const { itemsInWalk: rows, perMinute } = event
-          Object.assign(list, { pages: list.pages + 1, page: number, lastPage, rows, perMinute })
-          log.debug({ event: 'page_read', page: number, items: items.length, added, changed }, 'page read')
-          if (number > 1 && items.length === 0 && next === null) {
-            const length = lastPage === null ? '' : ` (${counted(lastPage, 'page')})`
-            const text = `page ${number} is beyond the end of the list${length}: nothing is there`
-            log.info({ event: 'beyond_end', page: number }, text)
-          }
-          logNotices(log, number, notices)
-          return
-        }
-        case 'notices':
-          logNotices(log, event.page, event.notices)
-          return
-        case 'pass': {
-          const why = `the list moved, or does not add up, so it is read again: ${event.why}`
-          log.warn({ event: 'pass_repeated', pass: event.pass }, why)
-          return
-        }
-        case 'refresh':
-          logRefresh(log, event.result)
-          onRefresh?.()
-          return
-        case 'finish': {
-          ended()
-          const { error, isInstead } = event.result
-          // A refresh is reported already.
-          if (isInstead) return
-          const level = error && isTold('finish', error.code) ? 'info' : levelOf(error)
-          logRun(log, event.result, at - observedAt, level)
-          return
-        }
-        case 'verified':
-          ended()
-          logVerified(log, event.result, at - observedAt)
-          return
-        case 'waited':
-          list.waitedMs += event.ms
-          return
-        case 'throttled':
-        // The line of the run has their number.
-      }
-    }
-  }
-
   return {
-    observe,
-    close() {
-      stopDrawing()
-      draw?.([])
+    /** Gets what happens while a job is synced or verified. */
+    observe(job: Job): Observe<JobEvent> {
+      const log = logger.child({ organization: job.organization.name, collection: job.collection.name })
+      const observedAt = now()
+      let waitsFor = ''
+      return (event) => {
+        switch (event.kind) {
+          case 'busy': {
+            const { owner: name, work } = event
+            const owner = ownerName(name, work)
+            if (waitsFor === owner) return
+            waitsFor = owner
+            const fields = { event: 'list_busy', owner: name, trigger: work?.trigger ?? undefined }
+            log.info(fields, `${owner} ${workText(work)}; waiting for its end`)
+            return
+          }
+          case 'start': {
+            const { id, checkpoint, resumed } = event.walk
+            const fields = { event: 'walk_resumed', walk_id: id, page: checkpoint.nextPage }
+            if (resumed) log.info(fields, 'an interrupted walk continues')
+            return
+          }
+          case 'retry': {
+            const { code, reason, delayMs } = event
+            const fields = { event: 'request_retried', error_code: code, delay_ms: delayMs }
+            log[isTold('retry', code) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
+            return
+          }
+          case 'wait': {
+            const { reason, until } = event
+            const time = new Date(until).toISOString()
+            const level = until - now() >= LOGGED_WAIT_MS ? 'info' : 'debug'
+            log[level]({ event: 'waiting', reason, until: time }, `waiting until ${time}: ${reason}`)
+            return
+          }
+          case 'page':
+            logPage(log, event)
+            return
+          case 'notices':
+            logNotices(log, event.page, event.notices)
+            return
+          case 'pass': {
+            const why = `the list moved, or does not add up, so it is read again: ${event.why}`
+            log.warn({ event: 'pass_repeated', pass: event.pass }, why)
+            return
+          }
+          case 'refresh':
+            logRefresh(log, event.result)
+            onRefresh?.()
+            return
+          case 'finish': {
+            const { error, isInstead } = event.result
+            // A refresh is reported already.
+            if (isInstead) return
+            const level = error && isTold('finish', error.code) ? 'info' : levelOf(error)
+            logRun(log, event.result, now() - observedAt, level)
+            return
+          }
+          case 'verified':
+            logVerified(log, event.result, now() - observedAt)
+        }
+      }
     },
   }
 }
 
-/** A line for each list that is being read, those that move first. */
-function linesOf(running: readonly Progress[], now: number): string[] {
-  const lists = running.toSorted((a, b) => Number(b.pages > 0) - Number(a.pages > 0))
-  const widest = Math.max(...lists.map(({ label }) => label.length))
-  // One that another process has sends nothing.
-  const paces = new Map(
-    lists.filter(({ wait }) => wait?.until !== null).map((one) => [one, paceOf(one, now)]),
-  )
-  return lists.map((list) => {
-    const pace = paces.get(list)
-    const left = pace === undefined ? null : timeLeft(pace, [...paces.values()])
-    return `${list.label.padEnd(widest)}  ${stateText(list, left, now)}`
-  })
-}
-
-function paceOf(list: Progress, now: number): Pace {
-  const { begunAt, pages, page, lastPage, wait } = list
-  return {
-    ...list,
-    runMs: now - (begunAt ?? now),
-    waitMs: Math.max((wait?.until ?? now) - now, 0),
-    pagesLeft: pages === 0 || lastPage === null ? null : Math.max(lastPage - page, 0),
+function logPage(log: Logger, { page, result }: JobEvent & { kind: 'page' }): void {
+  const { number, items, lastPage, next } = page
+  const { added, changed, notices } = result
+  log.debug({ event: 'page_read', page: number, items: items.length, added, changed }, 'page read')
+  if (number > 1 && items.length === 0 && next === null) {
+    const length = lastPage === null ? '' : ` (${counted(lastPage, 'page')})`
+    const text = `page ${number} is beyond the end of the list${length}: nothing is there`
+    log.info({ event: 'beyond_end', page: number }, text)
   }
-}
-
-/** `page 12 of 40, 300 rows, about 2 minutes left`, or what the list waits for. */
-function stateText(
-  { pages, page, lastPage, rows, wait }: Progress,
-  left: number | null,
-  now: number,
-): string {
-  const parts: string[] = []
-  const of = lastPage === null || lastPage < page ? '' : ` of ${grouped(lastPage)}`
-  if (pages > 0) parts.push(`page ${grouped(page)}${of}, ${counted(rows, 'row')}`)
-  if (left !== null) parts.push(`about ${inWords(left)} left`)
-  if (wait?.until === null) parts.push(`waits for ${printable(wait.for, 60)}`)
-  else if (wait && wait.until > now)
-    parts.push(`waits ${inWords(wait.until - now)}: ${printable(wait.for, 100)}`)
-  return parts.join(', ') || 'waits for its first page'
+  logNotices(log, number, notices)
 }
 
 function logNotices(log: Logger, page: number, notices: readonly Notice[]): void {
@@ -276,6 +165,8 @@ function logRun(log: Logger, result: JobResult, ms: number, level: Level): void 
     return
   }
   const end = endText(error, run)
+  const sure = error || coverage === null ? '' : `, ${coverage}`
+  const why = untrusted ? `; it removed nothing, since ${untrusted}` : ''
   log[heldBack || untrusted ? 'warn' : level](
     {
       event: 'run_finished',
@@ -289,10 +180,7 @@ function logRun(log: Logger, result: JobResult, ms: number, level: Level): void 
       coverage,
       ...fields,
     },
-    [
-      `run ${end}${error || coverage === null ? '' : `, ${coverage}`}`,
-      ...(untrusted ? [`it removed nothing, since ${untrusted}`] : []),
-    ].join('; '),
+    `run ${end}${sure}${why}`,
   )
 }
 

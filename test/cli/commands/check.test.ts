@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import { expect } from 'vitest'
 import { createSelfSigned } from '../../api/helpers/server.ts'
 import { type Reply, serve } from '../../helpers/list-server.ts'
-import { ACME, GLOBEX, sceneTests } from '../../helpers/scene.ts'
+import { ACME, EVERY_SECOND, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import { variable } from '../../helpers/workspace.ts'
 
 // What check finds, what it says to do, and its exit code.
@@ -11,6 +11,7 @@ const it = sceneTests()
   .override({ options: { settings: { organizations: [ACME, GLOBEX] } } })
   .extend('checking', async ({ scene }) => ({
     ...scene,
+    scene,
     /** The lines that say what is wrong are those of `bad`. */
     async check() {
       const { code, stdout, stderr } = await scene.workspace.run(['check'])
@@ -65,6 +66,26 @@ it('a refused token is held, as by any run, and not sent again', async ({ checki
 
   expect([code, bad]).toEqual([3, [matching(/^fail {2}globex orders +not asked: .*refused/)]])
   expect(checking.ofGlobex()).toBe(1)
+})
+
+it('a wrong token that is tried holds no organization that a start reads with the right one, from its next run on', async ({
+  checking: { workspace, scene, check, configure },
+}) => {
+  const wrong = '9|Secret-of-nobody-Hq83vZx1Lm'
+  const settings = { schedule: EVERY_SECOND, refresh: false }
+  scene.api.instead = ({ token }) => (token === wrong ? { status: 401, body: {} } : null)
+  configure({ ...settings, organizations: [ACME] })
+  const start = workspace.startHere(['start'])
+  await start.log(({ event }) => event === 'run_finished')
+
+  configure({ ...settings, organizations: [{ ...ACME, token: wrong }] })
+  const { code } = await check()
+
+  expect(code).toBe(3)
+  await expect.poll(() => workspace.value('SELECT held_since FROM organizations')).toBeNull()
+  expect((await check()).bad[0]).toMatch(/acme orders +not asked: /)
+  start.kill('SIGTERM')
+  await start.ended
 })
 
 it.for<[string, () => Promise<string>, RegExp]>([

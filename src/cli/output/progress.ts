@@ -1,0 +1,121 @@
+import { type Pace, timeLeft } from '../../report/time-left.ts'
+import type { JobEvent } from '../../sync/job.ts'
+import { ownerName } from '../../sync/run.ts'
+import type { Job, Observe } from '../../sync/types.ts'
+import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Log } from './log.ts'
+
+// On a terminal, a line for each list that is being read.
+
+export interface ProgressOptions {
+  draw: NonNullable<Log['draw']>
+  runtime: Pick<Runtime, 'now' | 'every'>
+  /** The key of an organization's rate budget. */
+  budgetOf(organization: Job['organization']): string
+}
+
+/** How far a list is. Times are epoch milliseconds. */
+interface List {
+  label: string
+  budget: string
+  begunAt: number | null
+  /** Answers of this run, the page read last, and the last one of the list, where that is known. */
+  pages: number
+  page: number
+  lastPage: number | null
+  rows: number
+  waitedMs: number
+  perMinute: number | null
+  /** What it waits for; `until` null: for another process. */
+  wait: { for: string; until: number | null } | null
+}
+
+const DRAW_EVERY_MS = 200
+
+export function createProgress({ draw, runtime, budgetOf }: ProgressOptions) {
+  const { now, every } = runtime
+  const running = new Set<List>()
+  const redraw = () => draw(linesOf([...running], now()))
+  const stopDrawing = every(DRAW_EVERY_MS, redraw)
+
+  return {
+    observe(job: Job): Observe<JobEvent> {
+      const list: List = {
+        label: printable(jobName(job), 60),
+        budget: budgetOf(job.organization),
+        begunAt: null,
+        pages: 0,
+        page: 0,
+        lastPage: null,
+        rows: 0,
+        waitedMs: 0,
+        perMinute: null,
+        wait: null,
+      }
+      running.add(list)
+      redraw()
+      return (event) => {
+        note(list, event, now())
+        if (event.kind !== 'finish' && event.kind !== 'verified') return
+        running.delete(list)
+        redraw()
+      }
+    },
+    close() {
+      stopDrawing()
+      draw([])
+    },
+  }
+}
+
+function note(list: List, event: JobEvent, at: number): void {
+  if (event.kind === 'busy') list.wait = { for: ownerName(event.owner, event.work), until: null }
+  else if (event.kind === 'retry') list.wait = { for: event.reason, until: at + event.delayMs }
+  else if (event.kind === 'wait') list.wait = { for: event.reason, until: event.until }
+  else if (event.kind === 'waited') list.waitedMs += event.ms
+  else if (event.kind === 'start') Object.assign(list, { wait: null, rows: event.walk.rowsSeen })
+  else if (event.kind === 'request') Object.assign(list, { wait: null, begunAt: list.begunAt ?? at })
+  else if (event.kind === 'page') {
+    const { page, itemsInWalk: rows, perMinute } = event
+    Object.assign(list, { page: page.number, lastPage: page.lastPage, rows, perMinute })
+    list.pages++
+  }
+}
+
+/** Those that move come first. */
+function linesOf(running: readonly List[], now: number): string[] {
+  const lists = running.toSorted((a, b) => Number(b.pages > 0) - Number(a.pages > 0))
+  const widest = Math.max(...lists.map(({ label }) => label.length))
+  // One that another process has sends nothing.
+  const paces = new Map(
+    lists.filter(({ wait }) => wait?.until !== null).map((one) => [one, paceOf(one, now)]),
+  )
+  return lists.map((list) => {
+    const pace = paces.get(list)
+    const left = pace === undefined ? null : timeLeft(pace, [...paces.values()])
+    return `${list.label.padEnd(widest)}  ${stateText(list, left, now)}`
+  })
+}
+
+function paceOf(list: List, now: number): Pace {
+  const { begunAt, pages, page, lastPage, wait } = list
+  return {
+    ...list,
+    runMs: now - (begunAt ?? now),
+    waitMs: Math.max((wait?.until ?? now) - now, 0),
+    pagesLeft: pages === 0 || lastPage === null ? null : Math.max(lastPage - page, 0),
+  }
+}
+
+/** `page 12 of 40, 300 rows, about 2 minutes left`, or what the list waits for. */
+function stateText({ pages, page, lastPage, rows, wait }: List, left: number | null, now: number): string {
+  const parts: string[] = []
+  const of = lastPage === null || lastPage < page ? '' : ` of ${grouped(lastPage)}`
+  if (pages > 0) parts.push(`page ${grouped(page)}${of}, ${counted(rows, 'row')}`)
+  if (left !== null) parts.push(`about ${inWords(left)} left`)
+  if (wait?.until === null) parts.push(`waits for ${printable(wait.for, 60)}`)
+  else if (wait && wait.until > now)
+    parts.push(`waits ${inWords(wait.until - now)}: ${printable(wait.for, 100)}`)
+  return parts.join(', ') || 'waits for its first page'
+}
