@@ -1,6 +1,6 @@
 import type { JobError } from '../errors.ts'
 import type { JsonObject } from '../json/value.ts'
-import type { Answer, WalkRules, Why } from './coverage/read-pass.ts'
+import type { Answer, WalkRules, Why } from './coverage/pass.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
 import type { RefreshState } from './refresh/state.ts'
 import type { Coverage, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Answer, WalkRules } from '../../src/sync/coverage/pass.ts'
 import { judgePass, type PassEnd, type WalkEnd, WalkReading } from '../../src/sync/coverage/read-list.ts'
-import type { Answer, WalkRules } from '../../src/sync/coverage/read-pass.ts'
 import { replay } from '../../src/sync/resume.ts'
 import type { LedgerEntry } from '../../src/sync/store.ts'
 import { jobOf } from '../helpers/jobs.ts'
@@ -93,8 +93,9 @@ interface Reads {
 function readAll(reading: WalkReading, ids: number[], { before, instead }: Reads = {}): string[] {
   const asked: string[] = []
   while (reading.question) {
+    before?.(asked.length + 1, ids)
+    if (!reading.question) break
     const number = asked.push(`${reading.question.why} ${reading.question.page}`)
-    before?.(number, ids)
     const answer = answerOf(ids, reading.question.page)
     reading.take({ ...answer, ...instead?.(answer, number) }, number)
   }
@@ -148,6 +149,21 @@ it('a list without end is given up after a thousand pages without a new item', (
   expect(() => readAll(begin(), [], { instead: endless })).toThrow(
     'acme orders: the list does not end: the last 1,000 pages brought nothing new',
   )
+})
+
+it('a reading that has asked again for as many pages as there are reads on to the end, also after an interruption', () => {
+  const reading = begin({ lastCoverage: 'drifted' })
+  const ids = upTo(120)
+  const before = (answer: number) => {
+    if (answer < 44) ids.shift()
+    if (answer === 44) reading.resume()
+  }
+
+  const asked = readAll(reading, ids, { before })
+
+  expect(asked.filter((one) => !one.startsWith('forward')).length).toBeGreaterThan(20)
+  expect(reading.result).toMatchObject({ coverage: 'drifted', isShort: false })
+  expect(reading.has('120')).toBe(true)
 })
 
 const played = (entries: readonly LedgerEntry[], rules = RULES) =>

@@ -3,20 +3,14 @@ import { counted, grouped } from '../../text.ts'
 import { isRejectId } from '../items.ts'
 import type { LedgerEntry } from '../store.ts'
 import type { Coverage } from '../types.ts'
-import {
-  type Answer,
-  PassReading,
-  type Question,
-  type Steps,
-  WalkFacts,
-  type WalkRules,
-} from './read-pass.ts'
+import { type Answer, Pass, type Question, type Steps, WalkFacts, type WalkRules } from './pass.ts'
+import { readPass } from './read-pass.ts'
 
 /**
  * Changes with each change of what a walk asks for: a walk that another version of this code began cannot be played through it again, and
  * begins anew.
  */
-export const READING_VERSION = 5
+export const READING_VERSION = 6
 
 /** So many pages in a row without a new item, and as many as were read before, are a circle. What a list says of its length may grow with it. */
 const CIRCLE_PAGES = 1000
@@ -109,8 +103,8 @@ function* readList(rules: WalkRules, walk: WalkFacts): Steps<Reading> {
   const hasMoved = rules.lastCoverage === 'drifted' || rules.lastCoverage === 'repaired'
   for (;;) {
     walk.pass++
-    const pass = new PassReading(walk, rules, hasMoved || walk.moved || walk.totalChanged)
-    yield* pass.read()
+    const pass = new Pass(walk, rules, hasMoved || walk.moved || walk.totalChanged)
+    yield* readPass(pass)
     walk.moved ||= pass.moved
     const { kind, ...verdict } = judgePass(pass, walk, rules)
     if (kind === 'again') {
@@ -125,7 +119,7 @@ function* readList(rules: WalkRules, walk: WalkFacts): Steps<Reading> {
 
 /** What a pass has come to at its end. `isSettled`: its movements are all explained. */
 export type PassEnd = Pick<
-  PassReading,
+  Pass,
   'moved' | 'answers' | 'distinct' | 'repeated' | 'total' | 'isSettled' | 'isShort'
 >
 

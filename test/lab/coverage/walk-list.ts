@@ -1,5 +1,5 @@
+import type { Answer } from '../../../src/sync/coverage/pass.ts'
 import { WalkReading } from '../../../src/sync/coverage/read-list.ts'
-import type { Answer } from '../../../src/sync/coverage/read-pass.ts'
 import type { Coverage } from '../../../src/sync/types.ts'
 import type { ServedPage } from './moving-list.ts'
 
