@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import type nock from 'nock'
+import nock from 'nock'
 import { describe, expect, it } from 'vitest'
 import { redact } from '../../src/api/response-errors.ts'
 import { KnownError, TokenRefusedError } from '../../src/errors.ts'
@@ -55,59 +55,42 @@ describe('a 401', () => {
 
 describe('the token', () => {
   const json = JSON.stringify
-
-  it.each<[string, number, string]>([
-    ['in the title of a 401', 401, `<html><title>Log in ${TOKEN}</title></html>`],
-    ['in the message of an error', 422, json({ message: `no user for ${TOKEN}` })],
-    ['in the message of an error that is tried again', 500, json({ message: `no user for ${TOKEN}` })],
-    ['in a body that is no JSON', 200, `Bearer ${TOKEN}`],
-    ['in a body of broken JSON, with escapes', 200, `${json([TOKEN]).replaceAll('/', '\\/')},`],
-    ['in the title of a page', 200, `<title>${TOKEN}</title>`],
-  ])('is redacted if the server echoes it %s', async (_case, status, body) => {
-    foresee()
-      .times(status === 500 ? 3 : 1)
-      .reply(status, body)
-    const { errorOf, reports, holdStore } = createSetting()
-
-    const error = await errorOf()
-
-    expectNoToken([error, reports, holdStore.heldReason()])
-    expect(error.message).toContain('[token]')
-  })
+  const echo = (status: number, body: string) => (one: nock.Interceptor) =>
+    void one.times(3).reply(status, body)
+  const failing = (code: string) => (one: nock.Interceptor) =>
+    void one.times(3).replyWithError(Object.assign(new Error(TOKEN), { code }))
 
   it.each<[string, (interceptor: nock.Interceptor) => void]>([
-    [
-      'a broken network',
-      (one) => one.times(3).replyWithError(Object.assign(new Error(TOKEN), { code: 'EPIPE' })),
-    ],
-    [
-      'a refused certificate',
-      (one) => one.replyWithError(Object.assign(new Error(TOKEN), { code: 'CERT_HAS_EXPIRED' })),
-    ],
-    ['an answer that is too large', (one) => one.reply(200, 'x'.repeat(1_000_001))],
-    ['the name of a field', (one) => one.reply(200, json({ data: { [TOKEN]: 1 } }))],
-    [
-      'a link',
-      (one) => one.reply(200, pageText(1, 2, { links: { next: `?page=${encodeURIComponent(TOKEN)}` } })),
-    ],
-  ])('is nowhere in the error of %s, however deep one looks', async (_case, answer) => {
-    answer(foresee())
-    const { errorOf } = createSetting()
+    ['the title of a 401', echo(401, `<html><title>Log in ${TOKEN}</title></html>`)],
+    ['the message of an error', echo(422, json({ message: `no user for ${TOKEN}` }))],
+    ['the message of an error that is tried again', echo(500, json({ message: `no user for ${TOKEN}` }))],
+    ['a body that is no JSON', echo(200, `Bearer ${TOKEN}`)],
+    ['a body of broken JSON, with escapes', echo(200, `${json([TOKEN]).replaceAll('/', '\\/')},`)],
+    ['the title of a page', echo(200, `<title>${TOKEN}</title>`)],
+    ['the name of a field', echo(200, json({ data: { [TOKEN]: 1 } }))],
+    ['a link', echo(200, pageText(1, 2, { links: { next: `?page=${encodeURIComponent(TOKEN)}` } }))],
+    ['an answer that is too large', echo(200, 'x'.repeat(1_000_001))],
+    ['a broken network', failing('EPIPE')],
+    ['a refused certificate', failing('CERT_HAS_EXPIRED')],
+  ])(
+    'is nowhere in the error, the reports and the hold of %s, however deep one looks',
+    async (_case, answer) => {
+      answer(foresee())
+      const { errorOf, reports, holdStore } = createSetting()
 
-    const error = await errorOf()
+      const error = await errorOf()
+      nock.cleanAll()
 
-    expect(error).toBeInstanceOf(KnownError)
-    expect(error.cause).toBeUndefined()
-    expectNoToken(error)
-  })
+      expect(error).toBeInstanceOf(KnownError)
+      expect(error.cause).toBeUndefined()
+      expectNoToken([error, reports, holdStore.heldReason()])
+    },
+  )
 
   const headers = { authorization: `Bearer ${TOKEN}` }
 
   it.each<[string, Error]>([
-    [
-      'which has the request in its fields',
-      Object.assign(new Error('x'), { options: { headers }, cause: { headers } }),
-    ],
+    ['with the request in it', Object.assign(new Error('x'), { options: { headers }, cause: { headers } })],
     ['whose message is what was sent', new Error(json(headers))],
     ['that is no mistake of the network', new TypeError(`cannot read ${TOKEN}`)],
   ])('is not shown in an error that nobody foresaw, %s', async (_what, thrown) => {
@@ -115,10 +98,8 @@ describe('the token', () => {
 
     const error = await errorOf()
 
-    expect(error).toMatchObject({
-      code: 'INTERNAL',
-      message: expect.stringMatching(/^acme orders page 1: unexpected: /),
-    })
+    expect(error).toMatchObject({ code: 'INTERNAL' })
+    expect(error.message).toMatch(/^acme orders page 1: unexpected: /)
     expectNoToken([error, reports])
   })
 
@@ -126,11 +107,7 @@ describe('the token', () => {
     ['the token', `no user for ${TOKEN}, sorry`, 'no user for [token] sorry'],
     ['a word around it', `you sent "Bearer:${TOKEN}"!`, 'you sent [token]'],
     ['other case', TOKEN.toUpperCase(), '[token]'],
-    [
-      'its encoding, in small letters',
-      `/login?token=${encodeURIComponent(TOKEN).toLowerCase()}&x`,
-      '[token]',
-    ],
+    ['its encoding, in small letters', `/login?t=${encodeURIComponent(TOKEN).toLowerCase()}&x`, '[token]'],
     ['slashes as PHP writes them', json({ t: TOKEN }).replaceAll('/', '\\/'), '[token]'],
     ['12 characters of its beginning', `${TOKEN.slice(0, 12)}...`, '[token]'],
     ['12 characters of its end', `...${TOKEN.slice(-12)}`, '[token]'],

@@ -60,31 +60,29 @@ const alert = (number: number) => async () =>
   secured(await serveBytes(Buffer.from([0x15, 3, 3, 0, 2, 2, number]))())
 
 const HTTP = 'HTTP/1.1 200 OK\r\n'
+const UPGRADE = 'HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'
 const whole = gzipSync(JSON.stringify(Array.from({ length: 5000 }, (_, index) => index * 7919)))
 const damaged = Buffer.concat([whole.subarray(0, 200), Buffer.alloc(200, 7), whole.subarray(400)])
+const tooLarge = Buffer.alloc(LIMIT + 1)
+const NO_JSON = Buffer.from('{"data":[]}')
+
+/** What happened, what the server does, and the code and words of the error. */
+type Row = [string, () => Promise<URL>, RegExp]
 
 describe('a request without a whole answer', () => {
-  it.each<[string, () => Promise<URL>, RegExp]>([
+  it.each<Row>([
     [
-      'a reset before the headers',
+      'a reset',
       () => serveRaw((socket) => socket.resetAndDestroy()),
-      /^NETWORK the network failed \(ECONNRESET\) at http:\/\/127/,
+      /^NETWORK .* \(ECONNRESET\) at http:\/\/127/,
     ],
     ['a reset in mid-body', breakingOff(1000, (socket) => (socket as Socket).resetAndDestroy()), /^NETWORK/],
     ['a body that is shorter than its length', breakingOff(1000, (socket) => socket?.end()), /^NETWORK/],
     ['half of the chunks', breakingOff(null, (socket) => socket?.end()), /^NETWORK/],
     ['headers that break off', serveBytes(`${HTTP}Content-Le`), /^NETWORK/],
-    [
-      'a handshake of TLS that breaks off',
-      async () => secured(await serveRaw((socket) => socket.destroy())),
-      /^NETWORK/,
-    ],
+    ['a broken handshake', async () => secured(await serveRaw((socket) => socket.destroy())), /^NETWORK/],
     ['an alert of TLS', alert(80), /EPROTO: tlsv1 alert internal error/],
-    [
-      'half of a gzip',
-      encoded('gzip', whole.subarray(0, whole.length / 2)),
-      /^BAD_RESPONSE the compressed answer breaks off or is damaged; if it stays so, look at the server.*\(Z_BUF_ERROR/,
-    ],
+    ['half of a gzip', encoded('gzip', whole.subarray(0, 9000)), /^BAD_RESPONSE .*breaks off.*\(Z_BUF_ERROR/],
     ['a damaged gzip', encoded('gzip', damaged), /^BAD_RESPONSE.*Z_DATA_ERROR/],
     ['half of a brotli', encoded('br', brotliCompressSync(whole).subarray(0, -20)), /^BAD_RESPONSE/],
     ['half of a zstd', encoded('zstd', zstdCompressSync(whole).subarray(0, -20)), /^BAD_RESPONSE/],
@@ -95,30 +93,18 @@ describe('a request without a whole answer', () => {
     expect(`${error.code} ${error.message}`).toMatch(says)
   })
 
-  it.each<[string, () => Promise<URL>, RegExp]>([
+  it.each<Row>([
     [
       'no TLS there',
-      async () => secured(await serving((response) => response.end('[]'))()),
-      /^NETWORK the server speaks no TLS; look at http or https/,
+      async () => secured(await serveBytes(`${HTTP}\r\n`)()),
+      /^NETWORK .* speaks no TLS; look/,
     ],
-    [
-      'a certificate that nobody vouches for',
-      () => serveTls(createSelfSigned(), (_request, response) => response.end('[]')),
-      /^NETWORK.*signed by nobody .* NODE_EXTRA_CA_CERTS .*\(DEPTH_ZERO_SELF_SIGNED_CERT at https/,
-    ],
+    ['a certificate of nobody', () => serveTls(createSelfSigned(), () => {}), /^NETWORK.* NODE_EXTRA_CA/],
     ['no common cipher', alert(40), /^NETWORK.*no version or cipher.*ssl\/tls alert handshake failure at/],
-    [
-      'no common version of TLS',
-      alert(70),
-      /^NETWORK.*no version or cipher.*tlsv1 alert protocol version at/,
-    ],
+    ['no common version', alert(70), /^NETWORK.*no version or cipher.*tlsv1 alert protocol version at/],
     ['another name', alert(112), /^NETWORK the server has no certificate for this name; look at api.baseUrl/],
     ['a certificate of ours', alert(116), /^NETWORK the server asks for a certificate of this client/],
-    [
-      'SSH',
-      serveBytes('SSH-2.0-OpenSSH_9.2\r\n'),
-      /^BAD_RESPONSE the answer is not HTTP.*\(HPE_INVALID_CONSTANT at/,
-    ],
+    ['SSH', serveBytes('SSH-2.0-OpenSSH_9.2\r\n'), /^BAD_RESPONSE .*not HTTP.*\(HPE_INVALID_CONSTANT at/],
     [
       'two lengths',
       serveBytes(`${HTTP}Content-Length: 2\r\nContent-Length: 3\r\n\r\n[]`),
@@ -126,53 +112,26 @@ describe('a request without a whole answer', () => {
     ],
     [
       'headers beyond 16 kB',
-      serveBytes(`${HTTP}X-More: ${'x'.repeat(20_000)}\r\n\r\n`),
-      /^BAD_RESPONSE the answer has more than 16 kB of headers; look at .*HPE_HEADER_OVERFLOW/,
+      serveBytes(`${HTTP}X: ${'x'.repeat(20_000)}\r\n\r\n`),
+      /^BAD_RESPONSE .*16 kB of headers/,
     ],
-    [
-      'folded headers',
-      serveBytes(`${HTTP}X-A: a\r\n b: c\r\nContent-Length: 2\r\n\r\n[]`),
-      /^BAD_RESPONSE.*breaks its rules.*HPE_INVALID_HEADER_TOKEN/,
-    ],
-    [
-      'a switch to another protocol',
-      () =>
-        serveRaw((socket) =>
-          socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
-        ),
-      /^UNEXPECTED_STATUS the server answered \(101\); look at api.baseUrl/,
-    ],
-    [
-      'gzip that is none',
-      encoded('gzip', Buffer.from('{"data":[]}')),
-      /^BAD_RESPONSE the answer is not compressed as its Content-Encoding says/,
-    ],
-    [
-      'zstd that is none',
-      encoded('zstd', Buffer.from('{"data":[]}')),
-      /^BAD_RESPONSE the answer is not compressed as its Content-Encoding says/,
-    ],
+    ['folded headers', serveBytes(`${HTTP}X-A: a\r\n b: c\r\n\r\n`), /^BAD_RESPONSE.*breaks its rules.*HPE_/],
+    ['another protocol', serveBytes(UPGRADE), /^UNEXPECTED_STATUS .* \(101\); look at api.baseUrl/],
+    ['gzip that is none', encoded('gzip', NO_JSON), /^BAD_RESPONSE .*not compressed as its Content-Encoding/],
+    ['zstd that is none', encoded('zstd', NO_JSON), /^BAD_RESPONSE .*not compressed as its Content-Encoding/],
     [
       'raw deflate',
       encoded('deflate', deflateRawSync('[]')),
-      /^BAD_RESPONSE the answer is encoded as deflate, which was not asked for; look at the server/,
+      /^BAD_RESPONSE .*as deflate, which was not asked/,
     ],
-    [
-      'an unknown encoding',
-      encoded('compress', Buffer.from('[]')),
-      /encoded as compress, which was not asked/,
-    ],
+    ['an unknown encoding', encoded('compress', NO_JSON), /encoded as compress, which was not asked/],
     [
       'a body beyond the limit, with a length',
-      serving((response) => response.setHeader('content-length', LIMIT + 1).end(Buffer.alloc(LIMIT + 1))),
+      serving((response) => response.setHeader('content-length', LIMIT + 1).end(tooLarge)),
       /^BAD_RESPONSE the answer is larger than api.maxResponseBytes \(1000000 bytes\)/,
     ],
     ['a body without an end', serving(endless), /^BAD_RESPONSE the answer is larger/],
-    [
-      'a body that unpacks to too much',
-      encoded('gzip', gzipSync(Buffer.alloc(LIMIT + 1))),
-      /^BAD_RESPONSE the answer is larger/,
-    ],
+    ['a body that unpacks to too much', encoded('gzip', gzipSync(tooLarge)), /^BAD_RESPONSE .* is larger/],
   ])('is not tried again: %s', async (_case, start, says) => {
     const error = (await errorOf(await start())) as JobError
 
@@ -196,47 +155,25 @@ describe('a request without a whole answer', () => {
     )
   })
 
-  it.each<[string, 'RetryableError' | 'JobError', string]>([
-    [
-      'ECONNREFUSED',
-      'RetryableError',
-      'the network failed (ECONNREFUSED) at https://x.example, where nothing listens',
-    ],
-    [
-      'ENOTFOUND',
-      'RetryableError',
-      'the network failed (ENOTFOUND) at https://x.example, a name that is not known',
-    ],
+  it.each([
+    ['ECONNREFUSED', 'RetryableError', ' at https://x.example, where nothing listens'],
+    ['ENOTFOUND', 'RetryableError', ' at https://x.example, a name that is not known'],
+    ['EACCES', 'RetryableError', 'which this machine may not connect to (a firewall?)'],
     ['EIO', 'RetryableError', 'the network failed (EIO) at https://x.example'],
-    [
-      'EACCES',
-      'RetryableError',
-      'the network failed (EACCES) at https://x.example, which this machine may not connect to (a firewall?)',
-    ],
-    ...[
-      ['CERT_HAS_EXPIRED', "has expired or is not valid yet, or this machine's clock is wrong; look at both"],
-      ['ERR_TLS_CERT_ALTNAME_INVALID', 'is for another host; look at api.baseUrl'],
-      ['HOSTNAME_MISMATCH', 'is for another host; look at api.baseUrl'],
-      [
-        'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-        'is signed by nobody whom this machine trusts; name a file with the CA in NODE_EXTRA_CA_CERTS if the server is yours',
-      ],
-      ['INVALID_CA', 'is refused; it is for whoever runs the server to mend'],
-      ['CRL_HAS_EXPIRED', 'is refused; it is for whoever runs the server to mend'],
-    ].map(([code = '', says]): [string, 'JobError', string] => [
-      code,
-      'JobError',
-      `the server's certificate ${says} (${code} at https://x.example)`,
-    ]),
-  ])('of the code %s is a %s', (code, name, message) => {
+    ['CERT_HAS_EXPIRED', 'JobError', "or this machine's clock is wrong; look at both"],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'JobError', 'is for another host; look at api.baseUrl'],
+    ['HOSTNAME_MISMATCH', 'JobError', 'is for another host; look at api.baseUrl'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'JobError', 'name a file with the CA in NODE_EXTRA_CA_CERTS'],
+    ['INVALID_CA', 'JobError', 'is refused; it is for whoever runs the server to mend'],
+    ['CRL_HAS_EXPIRED', 'JobError', 'is refused; it is for whoever runs the server to mend'],
+  ])('with the code %s is a %s in words', (code, name, says) => {
     // As got has it; its options, which hold the request's headers, are left out.
     const failure = Object.assign(Object.create(RequestError.prototype), { code, message: 'failed' })
 
-    expect(errorOfRequest(failure, new URL('https://x.example/list'), 1000)).toMatchObject({
-      name,
-      code: 'NETWORK',
-      message,
-    })
+    const error = errorOfRequest(failure, new URL('https://x.example/list'), 1000)
+
+    expect(error).toMatchObject({ name, code: 'NETWORK', message: expect.stringContaining(says) })
+    expect(error.message).toContain(`(${code}`)
   })
 })
 
