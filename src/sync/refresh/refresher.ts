@@ -134,7 +134,7 @@ export class Refresher {
   }
 
   async #readNewest(run: Run, from: RefreshState, { cost }: Reading, startedAt: number): Promise<void> {
-    const { lease, policy, now } = this.#options
+    const { lease, now } = this.#options
     const ends = readEnds<string>(from, lease.job.collection.newest, startedAt)
     let charged = cost
     try {
@@ -149,8 +149,7 @@ export class Refresher {
           (error: unknown) => ends.throw(error),
         )
       }
-      const share = policy?.share.perMinute() ?? null
-      this.#moveTo(notAfter({ ...step.value.state, share }, now()))
+      this.#moveTo(notAfter(step.value.state, now()))
     } finally {
       await this.charge(run.traffic.requests - charged)
     }
