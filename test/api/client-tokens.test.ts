@@ -53,13 +53,13 @@ describe('a 401', () => {
   })
 })
 
-describe('the token', () => {
-  const json = JSON.stringify
-  const echo = (status: number, body: string) => (one: nock.Interceptor) =>
-    void one.times(3).reply(status, body)
-  const failing = (code: string) => (one: nock.Interceptor) =>
-    void one.times(3).replyWithError(Object.assign(new Error(TOKEN), { code }))
+const json = JSON.stringify
+const echo = (status: number, body: string) => (one: nock.Interceptor) =>
+  void one.times(3).reply(status, body)
+const failing = (code: string) => (one: nock.Interceptor) =>
+  void one.times(3).replyWithError(Object.assign(new Error(TOKEN), { code }))
 
+describe('the token', () => {
   it.each<[string, (interceptor: nock.Interceptor) => void]>([
     ['the title of a 401', echo(401, `<html><title>Log in ${TOKEN}</title></html>`)],
     ['the message of an error', echo(422, json({ message: `no user for ${TOKEN}` }))],
