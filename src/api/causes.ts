@@ -1,59 +1,52 @@
 import type { RequestError } from 'got'
-import { type ErrorCode, JobError, type KnownError, RetryableError } from '../errors.ts'
+import { JobError, type KnownError, RetryableError } from '../errors.ts'
 import { AT_THE_SERVER } from './response-errors.ts'
 
-/**
- * What does not pass by itself, and what to do about it: by what got, Node, zlib or the parser of HTTP call it, code first, or by `TLS` and
- * OpenSSL's words.
- */
-const CAUSES: readonly (readonly [of: RegExp, code: ErrorCode, says: string])[] = [
-  [
-    /^HPE_INVALID_(?:CONSTANT|VERSION)\b/,
-    'BAD_RESPONSE',
-    'the answer is not HTTP; look at the port in api.baseUrl',
-  ],
-  [/^HPE_HEADER_OVERFLOW/, 'BAD_RESPONSE', `the answer has more than 16 kB of headers; ${AT_THE_SERVER}`],
-  [/^HPE_/, 'BAD_RESPONSE', `the answer is HTTP that breaks its rules; ${AT_THE_SERVER}`],
+type Cause = readonly [of: RegExp, says: string]
+
+const TO_MEND = 'it is for whoever runs the server to mend'
+
+/** Answers that stay as they are, by what zlib or the parser of HTTP call them, code first: what came, and what to do about it. */
+const ANSWERS: readonly Cause[] = [
+  [/^HPE_INVALID_(?:CONSTANT|VERSION)\b/, 'the answer is not HTTP; look at the port in api.baseUrl'],
+  [/^HPE_HEADER_OVERFLOW/, `the answer has more than 16 kB of headers; ${AT_THE_SERVER}`],
+  [/^HPE_/, `the answer is HTTP that breaks its rules; ${AT_THE_SERVER}`],
   [
     /incorrect header check|Unknown frame descriptor/,
-    'BAD_RESPONSE',
     `the answer is not compressed as its Content-Encoding says; ${AT_THE_SERVER}`,
   ],
+]
+
+/** Connections that are refused each time, by `TLS` and OpenSSL's words, or by the code that Node gives a certificate. */
+const CONNECTIONS: readonly Cause[] = [
   [
     /^TLS .*(?:wrong version number|packet length|http request)/,
-    'NETWORK',
     'the server speaks no TLS; look at http or https, and at the port, in api.baseUrl',
   ],
   [
     /^TLS .*(?:certificate required|bad certificate|unknown ca)/,
-    'NETWORK',
     'the server asks for a certificate of this client, and admin-mirror has none; ask who runs it for a way without',
   ],
-  [/^TLS .*unrecognized name/, 'NETWORK', 'the server has no certificate for this name; look at api.baseUrl'],
+  [/^TLS .*unrecognized name/, 'the server has no certificate for this name; look at api.baseUrl'],
   [
     /^TLS .*(?:protocol|version|cipher|handshake failure|too small|no suitable)/,
-    'NETWORK',
-    'the server and this machine agree on no version or cipher of TLS; it is for whoever runs the server to mend',
+    `the server and this machine agree on no version or cipher of TLS; ${TO_MEND}`,
   ],
   [
     /^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)/,
-    'NETWORK',
     "the server's certificate has expired or is not valid yet, or this machine's clock is wrong; look at both",
   ],
   [
     /^(?:ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)/,
-    'NETWORK',
     "the server's certificate is for another host; look at api.baseUrl",
   ],
   [
     /SELF_SIGNED_CERT|^UNABLE_TO_(?:VERIFY|GET_ISSUER)/,
-    'NETWORK',
     "the server's certificate is signed by nobody whom this machine trusts; name a file with the CA in NODE_EXTRA_CA_CERTS if the server is yours",
   ],
   [
     /^(?:\S*CERT|UNABLE_TO_|CRL_|ERROR_IN_CRL_|INVALID_(?:CA|PURPOSE) |PATH_LENGTH_EXCEEDED)/,
-    'NETWORK',
-    "the server's certificate is refused; it is for whoever runs the server to mend",
+    `the server's certificate is refused; ${TO_MEND}`,
   ],
 ]
 
@@ -85,9 +78,11 @@ export function errorOfRequest(error: RequestError, { origin }: URL, timeoutMs: 
   // The message may hold what was sent; OpenSSL's reason does not.
   const detail = tls === '' ? code : `${code}: ${tls}`
   const where = `(${detail} at ${origin})`
-  const [, known, says] =
-    CAUSES.find(([of]) => of.test(tls === '' ? `${code} ${error.message}` : `TLS ${tls}`)) ?? []
-  if (known) return new JobError(known, `${says} ${where}`)
+  const met = tls === '' ? `${code} ${error.message}` : `TLS ${tls}`
+  const saysOf = (causes: readonly Cause[]) => causes.find(([of]) => of.test(met))?.[1]
+  const [answer, connection] = [saysOf(ANSWERS), saysOf(CONNECTIONS)]
+  if (answer) return new JobError('BAD_RESPONSE', `${answer} ${where}`)
+  if (connection) return new JobError('NETWORK', `${connection} ${where}`)
   if (DAMAGED.test(code))
     return new RetryableError(
       'BAD_RESPONSE',
