@@ -3,6 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createSwitch } from '../helpers/dead-man-switch.ts'
+import { RESTLESS } from '../helpers/in-process.ts'
 import { atFreePort } from '../helpers/postgres-server.ts'
 import { IS_ROOT, mustRun, runs } from '../helpers/processes.ts'
 import { createScene, NEVER } from '../helpers/scene.ts'
@@ -89,7 +90,7 @@ describe.skipIf(!canMount)('a disk that is full (needs root, and a mount)', () =
     const port = await atFreePort((one) => one)
     configure({ http: { port } })
 
-    const daemon = workspace.start(['start'])
+    const daemon = workspace.startHere(['start'], { clock: RESTLESS })
     const { msg } = await daemon.log(({ event }) => event === 'mirror_unavailable')
     const check = await fetch(`http://127.0.0.1:${port}/check`)
     const health = await fetch(`http://127.0.0.1:${port}/healthz`)
@@ -109,7 +110,7 @@ describe.skipIf(!canMount)('a disk that is full (needs root, and a mount)', () =
     configure({ http: { port } })
     const ready = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).text()
 
-    const daemon = workspace.start(['start'])
+    const daemon = workspace.startHere(['start'], { clock: RESTLESS })
     await daemon.log(({ event, status }) => event === 'run_finished' && status === 'failed')
 
     expect(await ready()).toMatch(/mirror\.db is full/)
