@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/config.ts'
+import { LONG } from '../helpers/long.ts'
 import { problemsOf, SMALLEST } from './config-files.ts'
 
 /** What is added to a file without problems; place, key and a part of the message of its one problem. */
@@ -237,6 +238,7 @@ organizations:
         expect(problems).not.toBe('')
         expect(problems).not.toContain(value)
       }),
+      { numRuns: LONG ? 300 : 30 },
     )
   })
 

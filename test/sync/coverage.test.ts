@@ -5,6 +5,7 @@ import { judgePass, type PassEnd, type WalkEnd, WalkReading } from '../../src/sy
 import { replay } from '../../src/sync/resume.ts'
 import type { LedgerEntry } from '../../src/sync/store.ts'
 import { jobOf } from '../helpers/jobs.ts'
+import { LONG } from '../helpers/long.ts'
 import { RULES } from '../helpers/test-mirror.ts'
 import { MOVEMENTS, type MovingList } from '../lab/coverage/moving-list.ts'
 import { createRandom } from '../simulation/random.ts'
@@ -219,7 +220,7 @@ describe('a walk whose process dies', () => {
         }
         expect(lived.result).not.toBeNull()
       }),
-      { numRuns: 200 },
+      { numRuns: LONG ? 1000 : 100 },
     )
   })
 
