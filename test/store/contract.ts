@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { sqlitePath } from '../../src/store/columns/column.ts'
-import type { MisfitColumn, StatusRow } from '../../src/store/core/status.ts'
+import type { Rule } from '../../src/store/core/sql.ts'
+import { misfitColumns, storedFacts } from '../../src/store/core/status.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
 
@@ -16,29 +17,73 @@ import { NAMES } from './names.ts'
 // What `sync` may rely on in any store. Each store runs these tests on itself; they look at it through the port, and through
 // what people read of it.
 
-/** A store, and what people read of it. */
-export interface OpenedStore {
+/** A store on either database, and how it is looked at. */
+interface LookedAt {
   store: Store
   /** The same rows as another process has them open. */
   other(): Promise<Store>
-  /** The live rows of a job as they were sent, by id. */
-  live(job: Job): Promise<Record<string, string>>
-  /** Of each superseded version: its id and why it ended, in the order of the ids. */
-  history(job: Job): Promise<[id: string, reason: string][]>
-  /** The lines of `sync_runs`, the oldest first. */
-  runs(): Promise<{ status: string; rows_removed: number }[]>
-  /** The types in `sync_columns` of orders, by column. */
-  columns(): Promise<Record<string, string>>
-  misfits(): Promise<MisfitColumn[]>
   /** The rows of this select. */
   rows(sql: string): Promise<Record<string, unknown>[]>
-  /** Of each job: what made it fail, since when, and the error of the last such run; null: it is well. */
-  failing(): Promise<[by: string, since: string, code: string] | null>
-  /** What `status` reads of the first job. */
-  status(): Promise<StatusRow | undefined>
-  /** Its last run in `sync_status`. */
-  lastRun(): Promise<[status: string, code: string | null]>
+  /** Runs a rule that reads. */
+  read<T>(rule: Rule<T>): Promise<T>
   advance(ms: number): void
+}
+
+export type OpenedStore = ReturnType<typeof openedStore>
+
+/** A store, and what people read of it. */
+export function openedStore(lookedAt: LookedAt) {
+  const { rows, read } = lookedAt
+  const of = async (table: string, { organization, collection: { name, key } }: Job) => {
+    const found = await rows(
+      `SELECT * FROM ${name}_${table} WHERE _organization_id = '${organization.id}' ORDER BY 2, 3`,
+    )
+    return found.map((row) => {
+      const texts = key.map((column) => String(row[column]))
+      return { ...row, id: key.length === 1 ? texts.join() : JSON.stringify(texts) } as Record<
+        string,
+        unknown
+      >
+    })
+  }
+  return {
+    ...lookedAt,
+    /** The live rows of a job as they were sent, by id. */
+    async live(job: Job): Promise<Record<string, string>> {
+      return Object.fromEntries((await of('raw', job)).map(({ id, _json }) => [id, String(_json)]))
+    },
+    /** Of each superseded version: its id and why it ended, in the order of the ids. */
+    async history(job: Job): Promise<[id: string, reason: string][]> {
+      return (await of('history', job)).map(({ id, _reason }) => [String(id), String(_reason)])
+    },
+    /** The lines of `sync_runs`, the oldest first. */
+    async runs() {
+      const found = await rows(
+        'SELECT status, CAST(rows_removed AS INTEGER) AS rows_removed FROM sync_runs ORDER BY id',
+      )
+      return found as { status: string; rows_removed: number }[]
+    },
+    /** The types in `sync_columns` of orders, by column. */
+    async columns(): Promise<Record<string, string>> {
+      const found = await rows(`SELECT "column", type FROM sync_columns WHERE collection = 'orders'`)
+      return Object.fromEntries(found.map(({ column, type }) => [String(column), String(type)]))
+    },
+    misfits: () => read(misfitColumns()),
+    /** What made a job fail, since when, and the error of the last such run; null: it is well. */
+    async failing(): Promise<[by: string, since: string, code: string] | null> {
+      const [row] = await rows('SELECT * FROM sync_jobs WHERE failing_since IS NOT NULL')
+      if (!row) return null
+      const since = new Date(row.failing_since as string | Date).toISOString()
+      return [String(row.failing_by), since, String(row.failing_code)]
+    },
+    /** What `status` reads of the first job. */
+    status: async () => (await read(storedFacts(() => null, Date.now()))).jobs[0],
+    /** Its last run in `sync_status`. */
+    async lastRun(): Promise<[status: string, code: string | null]> {
+      const sql = 'SELECT last_run_status, error_code FROM sync_status ORDER BY organization, collection'
+      return Object.values((await rows(sql))[0] ?? {}) as [string, string | null]
+    },
+  }
 }
 
 const JOB = jobOf()
