@@ -1,6 +1,96 @@
 import { workerData } from 'node:worker_threads'
-import { type CopyTask, fillCopy } from './copy.ts'
+import { systemCode } from '../../errors.ts'
+import { FORGET_PROCESSES } from '../core/leases.ts'
+import { notePublishFailure } from '../core/publication.ts'
+import { OF_EVERY_MIRROR } from '../core/reading.ts'
+import { quoted } from '../core/sql.ts'
+import type { CopyTask } from './copy.ts'
+import { type Connection, runRule } from './driver.ts'
+import { COPY_ID, connect } from './open.ts'
+import { ANALYZED_ROWS } from './runner.ts'
 
-// The thread that `copyMirror` starts.
+// The thread that `copy.ts` starts: it fills an empty file with what the mirror holds at one moment, and ends.
+
+/** Syncs can write meanwhile, and their write-ahead log grows. */
+function fillCopy({ mirror, target, isPublished }: CopyTask): void {
+  // Not by `openForReading`, which would close a handle of the mirror, and so drop the locks of this process.
+  const source = connect(mirror, true)
+  source.pragma('busy_timeout = 30000')
+  source.prepare('VACUUM INTO ?').run(target)
+  source.close()
+  const copy = connect(target)
+  copy.exec(WHILE_MADE)
+  if (isPublished) makeReadable(copy)
+  // Not in the copy of a published file.
+  else if (namesOf(copy, 'table').includes('sync_workers')) forgetOrigin(copy)
+  copy.pragma('journal_mode = DELETE')
+  copy.close()
+}
+
+// Nothing is read from the file before it is whole. What is deleted is overwritten: everybody may read the file. With `legacy_alter_table` a rename
+// leaves views alone: one of a user may read what is no longer there.
+const WHILE_MADE =
+  'PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536; PRAGMA legacy_alter_table = ON'
+
+/** Removes what is true of the mirror alone: who works on it, and that nothing could be published. */
+function forgetOrigin(copy: Connection): void {
+  copy.exec(FORGET_PROCESSES.join(';\n'))
+  runRule(copy, notePublishFailure(null))
+}
+
+/** Makes a whole copy one for readers. */
+function makeReadable(copy: Connection): void {
+  const collections = copy.prepare('SELECT name FROM sync_collections').pluck().all() as string[]
+  for (const [name, columns] of Object.entries(OF_EVERY_MIRROR)) makeTable(copy, name, columns)
+  // No collection's name has two underscores.
+  for (const view of namesOf(copy, 'view'))
+    if (collections.some((name) => view.startsWith(`${name}__`))) makeTable(copy, view, null)
+  for (const type of ['view', 'table'] as const)
+    for (const name of namesOf(copy, type))
+      if (name.startsWith('sync_') && !(name in OF_EVERY_MIRROR)) copy.exec(`DROP ${type} ${quoted(name)}`)
+  copy.exec(`PRAGMA application_id = ${COPY_ID}; PRAGMA analysis_limit = ${ANALYZED_ROWS}; ANALYZE`)
+}
+
+function namesOf(copy: Connection, type: 'table' | 'view'): string[] {
+  return copy
+    .prepare('SELECT name FROM sqlite_schema WHERE type = ? ORDER BY name')
+    .pluck()
+    .all(type) as string[]
+}
+
+/**
+ * Puts a table in the place of a view, or of a table that has further columns. `wanted`: its columns; null: all. A view of a user that reads what is
+ * no longer there stays.
+ */
+function makeTable(copy: Connection, name: string, wanted: readonly string[] | null): void {
+  const type = namesOf(copy, 'view').includes(name) ? 'VIEW' : 'TABLE'
+  try {
+    const found = copy.prepare('SELECT name, type FROM pragma_table_info(?)').all(name) as Column[]
+    const columns = found.filter((column) => wanted?.includes(column.name) ?? true)
+    if (columns.length === 0 || (type === 'TABLE' && columns.length === found.length)) return
+    const names = columns.map((column) => quoted(column.name))
+    // INT is what SQLite calls the whole numbers of a view.
+    const declared = columns.map(
+      (column, index) => `${names[index]} ${column.type.replace(/^INT$/, 'INTEGER')}`,
+    )
+    copy.exec(`
+      CREATE TABLE "sync_new" (${declared.join(', ')});
+      INSERT INTO "sync_new" SELECT ${names.join(', ')} FROM ${quoted(name)};
+      DROP ${type} ${quoted(name)};
+      ALTER TABLE "sync_new" RENAME TO ${quoted(name)}
+    `)
+    const parents = names.slice(0, names.indexOf('"_index"') + 1)
+    if (parents.length > 0)
+      copy.exec(`CREATE INDEX ${quoted(`_${name}_by_parent`)} ON ${quoted(name)} (${parents.join(', ')})`)
+  } catch (error) {
+    copy.exec('DROP TABLE IF EXISTS "sync_new"')
+    if (systemCode(error) !== 'SQLITE_ERROR') throw error
+  }
+}
+
+interface Column {
+  name: string
+  type: string
+}
 
 fillCopy(workerData as CopyTask)
