@@ -13,7 +13,10 @@ const AWAY = /^(?:08|53|58)...$|^57P0[1235]$|^(?:57014|25P03|25P04|55000|25006)$
 
 /** Node's codes, and pg's own words, which have none, for a connection that broke or was not made. */
 const NETWORK =
-  /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND|ENOENT|EADDRNOTAVAIL)|^(?:Connection terminated|timeout e|Query read timeout|Client )/
+  /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND|ENOENT|EADDRNOTAVAIL)|^(?:Connection terminated|timeout e|Client )/
+
+/** What the pool says where each of its connections waits for an answer. */
+const ALL_IN_USE = /^timeout exceeded/
 
 function isNetwork({ code, message }: { code: string; message: string }): boolean {
   return NETWORK.test(code || message)
@@ -71,7 +74,11 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   const cure = CURES[code]?.(address)
   if (cure !== undefined) return new MirrorError(`${server} ${cure} ${state}`)
   if (code.startsWith('57P')) return new MirrorError(`${server} is shutting down or starting up ${state}`)
-  if (isNetwork(failure) || isAway(error))
+  if (ALL_IN_USE.test(message))
+    return new MirrorError(
+      `${server} answers no statement of this process: its tables may be locked (see pg_locks), or it has too much to do`,
+    )
+  if (isAway(error))
     return new MirrorError(
       `${server} cannot be reached (${code || printable(message, 80)}): see that it runs, and that ${setting} names its host and port`,
     )

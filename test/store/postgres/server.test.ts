@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../src/errors.ts'
 import { exec, one } from '../../../src/store/core/sql.ts'
 import { createServerClock } from '../../../src/store/postgres/clock.ts'
+import { isAway, translate } from '../../../src/store/postgres/errors.ts'
 import { connectServer } from '../../../src/store/postgres/server.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { shortPatience } from '../../helpers/real-time.ts'
@@ -34,6 +35,17 @@ describe.skipIf(server.missing !== null)('a statement that the server ends each 
     expect(await connected.read(one('SELECT 1 AS one'))).toEqual({ one: 1 })
     await connected.close()
   })
+})
+
+it('a server whose locks all connections of a process wait for is not said to be unreachable', async () => {
+  // What the pool says then.
+  const error = new Error('timeout exceeded when trying to connect')
+
+  expect(isAway(error)).toBe(true)
+  expect(translate(newSchema({ url: 'postgres://me@there/db' }), error)).toHaveProperty(
+    'message',
+    expect.stringMatching(/^the PostgreSQL server at there:5432 answers no statement .* locked/),
+  )
 })
 
 describe('the clock of the server', () => {
