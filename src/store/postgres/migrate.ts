@@ -7,9 +7,6 @@ import { placeOf } from './address.ts'
 import { POSTGRES } from './driver.ts'
 import type { Server } from './server.ts'
 
-/** Any number that nothing else uses for a lock, so that only migrations wait for each other. All versions share it. */
-const LOCK = 919_553_173
-
 /** Creates the schema and brings our own tables up to date, in one transaction. Any number of workers may call it at once. Throws MirrorError. */
 export async function migrate(server: Server): Promise<void> {
   const isMade = (await server.read(findSettings(server.address.schema))) !== null
@@ -21,7 +18,7 @@ export async function migrate(server: Server): Promise<void> {
 export function* makeSchema(server: Server): Rule<boolean> {
   const { schema } = server.address
   // Before the schema is looked at: another worker may have been faster.
-  yield* one('SELECT pg_advisory_xact_lock(:lock, hashtext(:schema))', { lock: LOCK, schema })
+  yield* lockSchema(schema)
   // Where it is there already, a role needs no right to make it.
   if (!(yield* one('SELECT 1 FROM pg_namespace WHERE nspname = :schema', { schema })))
     yield* exec([`CREATE SCHEMA ${quoted(schema)}`])
@@ -31,6 +28,14 @@ export function* makeSchema(server: Server): Rule<boolean> {
   yield* remakeViews(POSTGRES)
   yield* saveSetting('version', String(LATEST_VERSION))
   return done === 0
+}
+
+/** Any number that nothing else uses for a lock. All versions share it. */
+const LOCK = 919_553_173
+
+/** Makes others that would make or migrate the tables of a schema, or of its queue, wait for the end of this transaction. */
+export function* lockSchema(schema: string): Rule<void> {
+  yield* one('SELECT pg_advisory_xact_lock(:lock, hashtext(:schema))', { lock: LOCK, schema })
 }
 
 /** Whether the schema holds a mirror. Throws MirrorLostError for one of a version that is not known. */

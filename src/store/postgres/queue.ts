@@ -4,6 +4,7 @@ import { one } from '../core/sql.ts'
 import { placeOf } from './address.ts'
 import { runRule } from './connections.ts'
 import { translate } from './errors.ts'
+import { lockSchema } from './migrate.ts'
 import type { Server } from './server.ts'
 
 // pg-boss divides the work of a mirror among its workers: lists that are to be read, and budgets whose lists are to be kept fresh. Of each there
@@ -34,9 +35,6 @@ const LOOK_EVERY_SECONDS = 4
 /** The lists of one budget that are read at once, by all workers: else they would take all places, and requests of other budgets would go unused. */
 const MOST_OF_BUDGET = 25
 
-/** Any number that nothing else uses for a lock. Workers that start at once make the schema one after another: pg-boss alone met a conflict there. */
-const LOCK = 918_273_645
-
 /** The entries that one statement adds. */
 const BATCH = 5000
 
@@ -50,8 +48,8 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
       throw translate(address, error)
     })
   const boss = await server.transaction(async (ask) => {
-    const { schema } = address
-    await runRule(ask, one('SELECT pg_advisory_xact_lock(:lock, hashtext(:schema))', { lock: LOCK, schema }))
+    // Workers that start at once make the queue one after another: pg-boss alone met a conflict there.
+    await runRule(ask, lockSchema(address.schema))
     return startBoss(server, (error) => onTrouble(translate(address, error)))
   })
   return {
