@@ -25,6 +25,11 @@ export function distinctNames(names: readonly string[]): string[] {
   })
 }
 
+/** The first word of a statement, in capitals, behind comments. */
+export function firstWord(sql: string): string {
+  return /^(?:\s|--.*\n|\/\*[\s\S]*?\*\/)*(\w*)/.exec(sql)?.[1]?.toUpperCase() ?? ''
+}
+
 /**
  * What every mirror has for people, whatever its collections are, with the columns that are for them; null: all. All else that begins with
  * `sync_` is the program's own.

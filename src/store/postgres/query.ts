@@ -1,7 +1,7 @@
 import { type QueryConfig, types } from 'pg'
 import { JobError, systemCode, UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
-import { distinctNames, type Rows, type Value } from '../core/reading.ts'
+import { distinctNames, firstWord, type Rows, type Value } from '../core/reading.ts'
 import { msOf, numbered, type Query } from './connections.ts'
 
 // What `query` and `export` ask, and its values as a mirror in a file would show them.
@@ -34,7 +34,7 @@ const BATCH_ROWS = 500
 
 /** Runs a statement. The server takes a SELECT, WITH, VALUES or TABLE for a cursor, and nothing else; a plan needs none. One at a time. */
 export async function stream(query: Query, { text, values }: UserStatement): Promise<Rows> {
-  const isPlan = /^\s*(?:EXPLAIN|SHOW)\b/i.test(text)
+  const isPlan = ['EXPLAIN', 'SHOW'].includes(firstWord(text))
   if (!isPlan) await ask(query, `DECLARE "_read" NO SCROLL CURSOR FOR ${text}`, values)
   const next = () => ask(query, `FETCH ${BATCH_ROWS} FROM "_read"`, [])
   const { rows: first, ...head } = isPlan ? await ask(query, text, values) : await next()

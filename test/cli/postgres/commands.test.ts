@@ -91,9 +91,12 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
       ...['SELEC 1', 'SELECT id FROM', 'DELETE FROM orders', 'SELECT 1; SELECT 2', 'SELECT :id'].map(
         (sql): [string[], number, RegExp] => [['query', sql], 2, /SQL|query only reads/],
       ),
-      ...['SELECT 1', 'SELECT id, missing FROM orders', 'SELECT unknown(1)'].map(
-        (sql): [string[], number, RegExp] => [['query', sql], 4, none],
-      ),
+      ...[
+        'SELECT 1',
+        '/* a plan */ EXPLAIN SELECT 1',
+        'SELECT id, missing FROM orders',
+        'SELECT unknown(1)',
+      ].map((sql): [string[], number, RegExp] => [['query', sql], 4, none]),
       [['export', 'nope', '--format', 'csv'], 2, /no table or view nope/],
       [['export', 'orders', '--format', 'csv', '--org', 'nobody'], 2, /--org nobody/],
       [['verify'], 4, none],
