@@ -60,7 +60,7 @@ export function createConnections(address: PostgresAddress, { elapsed, every, si
 
   /** Whether the server is not at work on a connection, or is gone. It may be where it lets nobody else in. */
   async function isLost(client: ClientBase): Promise<boolean> {
-    const other = new Client(config)
+    const other = new Client({ ...config, query_timeout: LOOK_AFTER_MS })
     other.on('error', () => {})
     try {
       await other.connect()
