@@ -99,6 +99,18 @@ export interface Runner {
   analyze?(): Promise<void>
 }
 
+/** All waits for a database together, after the signal to stop. Milliseconds. */
+const WAITS_WHEN_STOPPING_MS = 2000
+
+/** Returns a function that says whether a process that was told to stop has waited for long enough. `now`: milliseconds of any clock. */
+export function createStopWatch(signal: AbortSignal, now: () => number): () => boolean {
+  let stoppedAt = signal.aborted ? now() : Number.POSITIVE_INFINITY
+  signal.addEventListener('abort', () => {
+    stoppedAt = now()
+  })
+  return () => now() >= stoppedAt + WAITS_WHEN_STOPPING_MS
+}
+
 /** Names and types of columns, in order. */
 export type Columns = Readonly<Record<string, string>>
 

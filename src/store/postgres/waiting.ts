@@ -1,4 +1,5 @@
 import { InterruptedError } from '../../errors.ts'
+import { createStopWatch } from '../core/sql.ts'
 import type { PostgresAddress } from './address.ts'
 import { isAway, isConflict, isRefusedEachTime, translate } from './errors.ts'
 
@@ -19,9 +20,6 @@ const FIRST_WAIT_MS = 250
 const LONGEST_WAIT_MS = 5000
 const REPORT_EVERY_MS = 60_000
 
-/** All waits together, after the signal. */
-const WAITS_WHEN_STOPPING_MS = 2000
-
 const MOST_CONFLICTS = 20
 
 /** Tries of a statement that the server ends each time, by its statement_timeout for example: about a minute. */
@@ -36,15 +34,12 @@ export function createPersistence(
 ): Persist {
   /** Whether the server was away at the last try of any task. */
   let isAwayNow = false
-  let stoppedAt = signal.aborted ? elapsed() : Number.POSITIVE_INFINITY
-  signal.addEventListener('abort', () => {
-    stoppedAt = elapsed()
-  })
+  const isTimeToStop = createStopWatch(signal, elapsed)
   /** When a wait was reported last, by any task: hundreds of lists may wait at once. Null: the server has answered since. */
   let toldAt: number | null = null
 
   function assertPatience(): void {
-    if (elapsed() >= stoppedAt + WAITS_WHEN_STOPPING_MS)
+    if (isTimeToStop())
       throw new InterruptedError('stopped while the PostgreSQL server was away; the next run continues')
   }
 

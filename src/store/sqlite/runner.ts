@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { MirrorLostError } from '../../errors.ts'
 import { TABLE_KINDS, tableName } from '../columns/catalog.ts'
-import { all, exec, one, quoted, type Rule, type Runner } from '../core/sql.ts'
+import { all, createStopWatch, exec, one, quoted, type Rule, type Runner } from '../core/sql.ts'
 import { knownCollections } from '../core/tables.ts'
 import { assertKnownVersion } from '../schema.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
@@ -19,26 +19,19 @@ export interface Patience {
 const PATIENCE_MS = 30_000
 const TRY_LOCK_EVERY_MS = 50
 
-/** All waits for locks together, after the signal to stop. */
-const WAITS_WHEN_STOPPING_MS = 2000
-
 /**
  * Waits for locks outside SQLite: a wait inside it would block the event loop, and signals with it. The first try
  * is synchronous.
  */
 export function createLockWait(file: string, { now, sleep, signal }: Patience) {
-  let stoppedAt = signal.aborted ? now() : Number.POSITIVE_INFINITY
-  signal.addEventListener('abort', () => {
-    stoppedAt = now()
-  })
+  const isTimeToStop = createStopWatch(signal, now)
   return async <A extends unknown[], T>(task: (...args: A) => T, ...args: A): Promise<T> => {
     const deadline = now() + PATIENCE_MS
     for (;;) {
       try {
         return task(...args)
       } catch (error) {
-        const isOver = now() >= Math.min(deadline, stoppedAt + WAITS_WHEN_STOPPING_MS)
-        if (!isBusy(error) || isOver) throw translate(file, error)
+        if (!isBusy(error) || now() >= deadline || isTimeToStop()) throw translate(file, error)
         await sleep(TRY_LOCK_EVERY_MS)
       }
     }
