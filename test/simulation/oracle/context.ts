@@ -35,7 +35,8 @@ export function openMirrorReader(file: string): MirrorReader {
   const statements = new Map<string, Database.Statement>()
   const rows: MirrorReader['rows'] = (sql, ...values) =>
     asOnlooker(() => {
-      const statement = statements.get(sql) ?? connection.prepare(sql)
+      // SQLite compiles a statement again for each value of a bare parameter, which takes ten times as long as the query.
+      const statement = statements.get(sql) ?? connection.prepare(sql.replaceAll('?', '+?'))
       statements.set(sql, statement)
       return statement.all(...values) as Row[]
     })
