@@ -6,18 +6,18 @@ import { createServerGround } from './postgres/ground.ts'
 import { hookPostgres } from './postgres/server-steps.ts'
 import { hookTimers } from './postgres/timers.ts'
 import { KilledError } from './process.ts'
-import { readTask, type ShardReport, type ShardTask } from './shards.ts'
+import { answer, type ShardReport, type ShardTask, takeTask } from './shards.ts'
 import { simulate } from './simulate.ts'
 import { hookSqlite } from './sqlite-steps.ts'
 import { addCounts } from './story.ts'
 
-// A process that lives through histories: its standard input says which, its standard output how they went.
+// A process that lives through histories.
 
 // A killed process leaves promises behind that nobody waits for any more.
 process.on('unhandledRejection', (error) => {
   if (!(error instanceof KilledError)) throw error
 })
-const { seeds, planted, url } = await readTask<ShardTask>()
+const { seeds, planted, url } = await takeTask<ShardTask>()
 const mistake: Mistake = PLANTED_BUGS.find(({ name }) => name === planted) ?? {}
 hookSqlite(mistake.statement)
 hookPostgres(mistake.statement)
@@ -38,4 +38,4 @@ for (const seed of seeds) {
     if (planted !== null) break
   }
 }
-process.stdout.write(JSON.stringify(report), () => process.exit(0))
+answer(report)

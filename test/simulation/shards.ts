@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
-import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
 import { addCounts, type Counts } from './story.ts'
 
-/** What a process of the simulation is to do, which reads it from its standard input. */
+/** What a process of the simulation is to do. */
 export interface ShardTask {
   seeds: readonly number[]
   /** The name of a planted bug: then the first failure is enough. */
@@ -33,27 +31,27 @@ type Seeds = ({ from: number; seeds: number } | { only: readonly number[] }) & {
   planted?: string
 }
 
-/** Runs a script in a process of its own, which reads a line of JSON and prints JSON. Throws where the script breaks down. */
-export async function runChild<T>(script: string, task: unknown): Promise<T> {
-  const child = spawn(process.execPath, [script], { stdio: 'pipe' })
-  // It stays open for as long as this process lives.
-  child.stdin.write(`${JSON.stringify(task)}\n`)
-  const [output, complaints, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close') as Promise<[number | null]>,
-  ])
-  if (code !== 0) throw new Error(`a process of the simulation broke down (${code}): ${complaints}`)
-  return JSON.parse(output) as T
+/** Runs a script in a process of its own, which takes the task and answers. Rejects where the script breaks down: it has said why. */
+export function runChild<T>(script: string, task: object): Promise<T> {
+  const child = fork(script, { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  child.send(task)
+  return new Promise((resolve, reject) => {
+    child.once('message', (answer) => resolve(answer as T))
+    child.once('exit', (code) => reject(new Error(`a process of the simulation broke down (${code})`)))
+  })
 }
 
-/** What such a script is to do. It ends by itself when its parent has died. */
-export async function readTask<T>(): Promise<T> {
-  const lines = createInterface({ input: process.stdin })
-  const [task] = (await once(lines, 'line')) as [string]
-  lines.once('close', () => process.exit(1))
-  process.stdin.unref()
-  return JSON.parse(task) as T
+/** What such a script is to do. It ends by itself when its parent has died, and when it waits for nothing. */
+export async function takeTask<T>(): Promise<T> {
+  process.once('disconnect', () => process.exit(1))
+  const [task] = (await once(process, 'message')) as [T]
+  process.channel?.unref()
+  return task
+}
+
+/** Answers the parent, and ends. */
+export function answer(result: object): void {
+  process.send?.(result, () => process.exit(0))
 }
 
 /** Lives through these seeds, in as many processes as there are cores. With a planted bug the first that finds it is enough. */
@@ -75,9 +73,6 @@ export async function runSeeds(range: Seeds): Promise<ShardReport> {
     whole: a.whole + b.whole,
   }))
 }
-
-/** The histories of each run of the tests, beside those that ever found a mistake. */
-export const FAST = { from: 0, seeds: 30 }
 
 /**
  * The first seed of many: of other histories each day, none of which the fast tests play, and all below those of scenes.

@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os'
-import process from 'node:process'
-import { readTask, runChild } from '../../simulation/shards.ts'
+import { answer, runChild, takeTask } from '../../simulation/shards.ts'
 import { kindNamed } from './kinds.ts'
 import { type History, live } from './measure.ts'
 import { rowText } from './table.ts'
@@ -33,8 +32,8 @@ export async function* measureKinds(walks: number, kinds: readonly string[]): As
 
 // As one of these processes: plays histories of a kind.
 if (import.meta.main) {
-  const { kind, from, end, step } = await readTask<Task>()
+  const { kind, from, end, step } = await takeTask<Task>()
   const histories: History[] = []
   for (let seed = from; seed < end; seed += step) histories.push(live(kindNamed(kind), seed))
-  process.stdout.write(JSON.stringify(histories))
+  answer(histories)
 }
