@@ -1,16 +1,9 @@
 import { type MessagePort, workerData } from 'node:worker_threads'
 import { Client, types } from 'pg'
 
-// A thread that asks the server while the thread of the simulation stands still: what looks on takes no time.
+// The thread that asks the server for a SyncClient.
 
-interface Question {
-  number: number
-  text: string
-  values: unknown[]
-}
-
-const { url, signal, port } = workerData as { url: string; signal: SharedArrayBuffer; port: MessagePort }
-const flag = new Int32Array(signal)
+const { url, answered, port } = workerData as { url: string; answered: Int32Array; port: MessagePort }
 const client = new Client({ connectionString: url, types: { getTypeParser } })
 client.on('error', () => {})
 const connected = client.connect()
@@ -21,20 +14,16 @@ function getTypeParser(type: number) {
   return types.getTypeParser(type)
 }
 
-async function answer({ text, values }: Question): Promise<unknown> {
-  try {
-    await connected
-    const { rows } = await client.query({ text, values })
-    return { rows }
-  } catch (error) {
-    return { error: `${error instanceof Error ? error.message : String(error)}: ${text}` }
-  }
-}
-
-port.on('message', (question: Question) => {
-  void answer(question).then((result) => {
-    port.postMessage({ number: question.number, ...(result as object) })
-    Atomics.store(flag, 0, 1)
-    Atomics.notify(flag, 0)
-  })
+port.on('message', (question: { text: string; values: unknown[] }) => {
+  void connected
+    .then(() => client.query(question))
+    .then(
+      ({ rows }) => ({ rows }),
+      (error: unknown) => ({ error: String(error) }),
+    )
+    .then((answer) => {
+      port.postMessage(answer)
+      Atomics.store(answered, 0, 1)
+      Atomics.notify(answered, 0)
+    })
 })
