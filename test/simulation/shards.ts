@@ -36,7 +36,7 @@ export function runChild<T>(script: string, task: object): Promise<T> {
   const child = fork(script, { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
   child.send(task)
   return new Promise((resolve, reject) => {
-    child.once('message', (answer) => resolve(answer as T))
+    child.once('message', (result) => resolve(result as T))
     child.once('exit', (code) => reject(new Error(`a process of the simulation broke down (${code})`)))
   })
 }
