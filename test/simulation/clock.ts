@@ -57,18 +57,21 @@ export function createWallClock({ now }: VirtualClock) {
   }
 }
 
-/** By their names, so that one knows of another that it has ended. */
-const processes = new Map<string, SimulatedProcess>()
-
 const NOWHERE = new Writable({ write: (_chunk, _encoding, done) => done() })
 
+export interface RuntimeOptions {
+  process: SimulatedProcess
+  pid: number
+  clock: VirtualClock
+  /** What the process takes for the time. */
+  now: () => number
+  random: Random
+  /** All of the history by their names, so that one knows of another that it has ended. */
+  processes: Map<string, SimulatedProcess>
+}
+
 /** What the program takes from its process, of which nothing is real. */
-export function createRuntime(
-  process: SimulatedProcess,
-  pid: number,
-  { clock, now }: { clock: VirtualClock; now: () => number },
-  random: Random,
-): Runtime {
+export function createRuntime({ process, pid, clock, now, random, processes }: RuntimeOptions): Runtime {
   const hex = (digits: number) =>
     Array.from({ length: digits }, () => random.whole(0, 15).toString(16)).join('')
   const processName = `machine-${pid}-${hex(12)}`
@@ -88,7 +91,6 @@ export function createRuntime(
     yieldToEventLoop: async () => {},
     random: random.next,
     every: (ms, task) => every(process, clock, ms, task),
-    // How long a server is silent is real time.
     randomHex: () => hex(32),
     dieOnSignal: () => {},
   }

@@ -5,7 +5,8 @@ export interface Random {
   /** A whole number from `least` to `most`, both included. */
   whole(least: number, most: number): number
   chance(probability: number): boolean
-  pick<const T>(choices: readonly [T, ...T[]]): T
+  /** One of those that there are. */
+  pick<const T>(choices: readonly T[]): T
   /** A further source of its own, so that draws there do not shift those made here. */
   fork(): Random
 }
@@ -23,11 +24,16 @@ export function createRandom(seed: number): Random {
     return least + Math.floor(next() * (most - least + 1))
   }
 
+  function pick<const T>(choices: readonly T[]): T {
+    if (choices.length === 0) throw new Error('there is nothing to pick from')
+    return choices[whole(0, choices.length - 1)] as T
+  }
+
   return {
     next,
     whole,
     chance: (probability) => next() < probability,
-    pick: (choices) => choices[whole(0, choices.length - 1)] ?? choices[0],
+    pick,
     fork: () => createRandom(whole(0, 2 ** 31)),
   }
 }

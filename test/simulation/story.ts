@@ -1,5 +1,6 @@
 import { type Happening, listenWith, type Outcome, type Request } from './happening.ts'
 import type { SimulatedProcess } from './process.ts'
+import type { Tenant } from './setting.ts'
 
 interface Moment {
   at: number
@@ -8,14 +9,15 @@ interface Moment {
 
 const LAST = 40
 
-/** What happened, put into words when somebody wants to read it. `shorten` writes short names for organizations' ids. */
-export function createStory(now: () => number, shorten: (text: string) => string) {
+/** What happened, put into words when somebody wants to read it, with the names of the tenants for their ids. */
+export function createStory(now: () => number, tenants: readonly Tenant[]) {
   const startAt = now()
   const moments: Moment[] = []
 
   function write({ at, happening }: Moment): string {
     const seconds = ((at - startAt) / 1000).toFixed(3).padStart(12)
-    return `${seconds} s  ${shorten(inWords(happening))}`
+    const words = tenants.reduce((text, { id, name }) => text.replaceAll(id, name), inWords(happening))
+    return `${seconds} s  ${words}`
   }
 
   return {
@@ -28,8 +30,10 @@ export function createStory(now: () => number, shorten: (text: string) => string
     shortened(jobs: readonly string[]): string {
       const about = moments.filter(({ happening }) => jobs.includes(jobOf(happening) ?? ''))
       const shown = new Set([...moments.slice(-LAST), ...about.slice(-LAST)])
-      const lines = moments.filter((moment) => shown.has(moment)).map(write)
-      return lines.join('\n')
+      return moments
+        .filter((moment) => shown.has(moment))
+        .map(write)
+        .join('\n')
     },
   }
 }
@@ -84,9 +88,7 @@ export function createCounter() {
       taken.add(job)
     },
     releasing: ({ job }) => taken.delete(job),
-    'run began'({ resumed }) {
-      if (resumed) note('walk gone on with')
-    },
+    'run began': ({ resumed }) => resumed && note('walk gone on with'),
     'refresh finished': ({ status }) => note(`refresh ${status}`),
     delivered: ({ outcome }) => note(outcome.kind === 'answer' ? `answer ${outcome.status}` : outcome.kind),
   })

@@ -44,6 +44,7 @@ export function createWorld({ history, mistake, mirror, clock, wall, tell, compl
   const everUsed = new Set(tokens.values())
   const tokensAtStart = new Map<SimulatedProcess, Map<string, string>>()
   const living = new Set<SimulatedProcess>()
+  const processes = new Map<string, SimulatedProcess>()
   /** How far the clocks of processes' machines are ahead of the server's. */
   const clocksAhead = new Map<SimulatedProcess, number>()
   /** Of whoever starts now. */
@@ -98,12 +99,18 @@ export function createWorld({ history, mistake, mirror, clock, wall, tell, compl
     tell({ kind: 'started', process, command: JSON.stringify({ command, fate, cut }) })
     if (fate?.kind === 'killed after') clock.after(fate.ms, process.kill)
     if (fate?.kind === 'signalled') clock.after(fate.ms, () => tellToStop(process))
-    const ownNow = () => wall.now() + (clocksAhead.get(process) ?? 0)
     const machine = {
       process,
       mistake,
       config: configOf(process),
-      runtime: createRuntime(process, started, { clock, now: ownNow }, random.fork()),
+      runtime: createRuntime({
+        process,
+        pid: started,
+        clock,
+        now: () => wall.now() + (clocksAhead.get(process) ?? 0),
+        random: random.fork(),
+        processes,
+      }),
       exchange: network.exchangeOf(process),
       tell,
     }
