@@ -27,25 +27,6 @@ export interface Clock {
   sleep: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
-export interface HastyClock extends Clock {
-  advance(ms: number): void
-}
-
-/** Sleeps take no time, and the clock goes on by them: beside the real one, or alone. */
-export function createHastyClock(time: () => number = Date.now): HastyClock {
-  let ahead = 0
-  return {
-    now: () => time() + ahead,
-    advance(ms) {
-      ahead += ms
-    },
-    sleep: async (ms, signal) => {
-      await nextTurn(undefined, signal ? { signal } : {})
-      ahead += ms
-    },
-  }
-}
-
 const REAL: Clock = { now: Date.now, sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) }
 
 /** The time is the real one, and no sleep is long: who waits for something looks more often. */

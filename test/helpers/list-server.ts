@@ -11,12 +11,9 @@ export interface Asked {
   query: URLSearchParams
   organization: string
   token: string
-  accept: string
   headers: IncomingHttpHeaders
   /** Milliseconds of the test's own clock. */
   at: number
-  /** Resolves when the connection is closed before there is an answer. */
-  gone: Promise<void>
 }
 
 export interface Reply {
@@ -60,10 +57,8 @@ export async function serve(
       query: url.searchParams,
       organization: String(request.headers['x-service-organization']),
       token: String(request.headers.authorization).replace(/^Bearer /, ''),
-      accept: String(request.headers.accept),
       headers: request.headers,
       at: performance.now(),
-      gone: new Promise((resolve) => response.once('close', () => !response.writableEnded && resolve())),
     }
     asked.push(one)
     for (const watch of watchers) watch()
@@ -152,15 +147,4 @@ export function pageOf(
 /** So many items, `id` from 1. */
 export function items(count: number): { id: number; state: string }[] {
   return Array.from({ length: count }, (_, index) => ({ id: index + 1, state: index % 2 ? 'paid' : 'open' }))
-}
-
-/** A promise that somebody else resolves. */
-export interface Door {
-  opened: Promise<void>
-  open(): void
-}
-
-export function createDoor(): Door {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  return { opened: promise, open: resolve }
 }

@@ -30,40 +30,26 @@ export interface TestServer {
 const USER = 'postgres'
 const PASSWORD = 'only for tests'
 
-/**
- * Starts a server, or says why there is none. Call it once a file, and `stop` at its end.
- * @param disk Called with the folder of the data before there are any.
- * @param host An address of this machine at which it listens, too.
- */
-export async function startPostgres(disk?: (folder: string) => void, host?: string): Promise<TestServer> {
+/** Starts a server, or says why there is none. Call it once a file, and `stop` at its end. */
+export async function startPostgres(): Promise<TestServer> {
   const given = process.env.TEST_POSTGRES_URL
-  if (given && !disk && !host)
-    return { url: given, missing: null, stop: async () => {}, restart: async () => {} }
+  if (given) return { url: given, missing: null, stop: async () => {}, restart: async () => {} }
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-postgres-'))
   // As root the server runs under a user of its own.
   fs.chmodSync(folder, 0o777)
   const remove = () => fs.rmSync(folder, { recursive: true, force: true })
-  const databaseDir = path.join(folder, 'postgres')
-  if (disk) {
-    fs.mkdirSync(databaseDir)
-    disk(databaseDir)
-  }
   const settings = {
-    databaseDir,
+    databaseDir: path.join(folder, 'postgres'),
     user: USER,
     password: PASSWORD,
     persistent: true,
     // Whatever the environment says of languages.
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
     createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: [
+    postgresFlags: ['listen_addresses=127.0.0.1', 'fsync=off', 'unix_socket_directories='].flatMap((one) => [
       '-c',
-      `listen_addresses=127.0.0.1${host ? `,${host}` : ''}`,
-      '-c',
-      'fsync=off',
-      '-c',
-      'unix_socket_directories=',
-    ],
+      one,
+    ]),
     onLog: () => {},
     onError: () => {},
   }
@@ -76,19 +62,13 @@ export async function startPostgres(disk?: (folder: string) => void, host?: stri
   try {
     linkLibraries()
     await new EmbeddedPostgres(settings).initialise()
-    if (host) fs.appendFileSync(path.join(databaseDir, 'pg_hba.conf'), `host all all ${host}/30 md5\n`)
     running = await atFreePort(startAt)
   } catch (error) {
     remove()
     const missing = `no PostgreSQL server can be started here: ${error instanceof Error ? error.message : String(error)}`
     // Its tests are skipped, which nobody would notice.
     console.warn(missing)
-    return {
-      url: '',
-      missing,
-      stop: async () => {},
-      restart: async () => {},
-    }
+    return { url: '', missing, stop: async () => {}, restart: async () => {} }
   }
   return {
     url: `postgres://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${running.port}/postgres`,

@@ -17,12 +17,8 @@ export interface TestProxy {
   refuse(refused: boolean): void
   /** Each piece takes so many milliseconds longer. */
   delay(ms: number): void
-  /** New connections go to another server. */
-  target(port: number): void
   /** Changes what the server says, in passing. */
   alter(change: (bytes: Buffer) => Buffer): void
-  /** Bytes that came so far, from both sides. */
-  bytes(): number
   close(): Promise<void>
 }
 
@@ -37,12 +33,11 @@ interface Pair {
 /** `port`: of the server on loopback. */
 export async function startProxy(port: number): Promise<TestProxy> {
   const pairs = new Set<Pair>()
-  let [target, delayMs, isFrozen, isRefused, came] = [port, 0, false, false, 0]
+  let [delayMs, isFrozen, isRefused] = [0, false, false]
   let alter = unchanged
 
   function pass(pair: Pair, from: net.Socket, to: net.Socket, change: (bytes: Buffer) => Buffer): void {
     from.on('data', (bytes) => {
-      came += bytes.length
       const send = () => {
         if (isFrozen && !pair.isLost) lose(pair)
         if (!pair.isLost && !to.destroyed) to.write(change(bytes))
@@ -63,7 +58,7 @@ export async function startProxy(port: number): Promise<TestProxy> {
       client.resetAndDestroy()
       return
     }
-    const server = net.connect(target, '127.0.0.1')
+    const server = net.connect(port, '127.0.0.1')
     const pair: Pair = { client, server, isLost: false }
     if (isFrozen) lose(pair)
     pairs.add(pair)
@@ -107,13 +102,9 @@ export async function startProxy(port: number): Promise<TestProxy> {
     delay(ms) {
       delayMs = ms
     },
-    target(next) {
-      target = next
-    },
     alter(change) {
       alter = change
     },
-    bytes: () => came,
     close,
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
-import { type Asked, createDoor, items, type ListServer, pageOf, type Reply, serve } from './list-server.ts'
+import { type Asked, items, type ListServer, pageOf, type Reply, serve } from './list-server.ts'
 import type { Running, RunningCommand } from './processes.ts'
 import { createWorkspace, organization, type Settings, type Workspace } from './workspace.ts'
 
@@ -94,17 +94,17 @@ export async function createStanding(
   args: readonly string[],
   { page = 2, start, through, ...options }: StandingOptions & { start?: 'start' } = {},
 ): Promise<Standing<RunningCommand>> {
-  const door = createDoor()
+  const door = Promise.withResolvers<void>()
   const isThere = (asked: Asked) => asked.page === page && asked.organization === ACME.id
   const scene = await createScene({ list: items(6), ...options })
   scene.api.instead = async (asked) => {
-    if (isThere(asked)) await door.opened
+    if (isThere(asked)) await door.promise
     return (await options.instead?.(asked)) ?? null
   }
   const running = scene.workspace[start ?? 'startHere'](args, through ? { through } : {})
   await scene.server.arrival(isThere)
   await written(scene.workspace, page)
-  return { ...scene, running, open: door.open }
+  return { ...scene, running, open: door.resolve }
 }
 
 /**

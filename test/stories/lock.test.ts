@@ -1,7 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { expect, it, onTestFinished } from 'vitest'
+import { createClock } from '../helpers/clock.ts'
 import { watchEdges } from '../helpers/edges.ts'
-import { createHastyClock } from '../helpers/in-process.ts'
+import type { Clock } from '../helpers/in-process.ts'
 import type { LogLine } from '../helpers/processes.ts'
 import { createScene } from '../helpers/scene.ts'
 import { expectWhole, ORDERS } from './crash-scene.ts'
@@ -11,22 +13,33 @@ import { expectWhole, ORDERS } from './crash-scene.ts'
 
 const succeeded = ({ event, status }: LogLine) => event === 'run_finished' && status === 'succeeded'
 
+/** Its sleeps take no time, and it goes on by them. */
+function createHastyClock(): Clock & { advance(ms: number): void } {
+  const { now, advance } = createClock()
+  return {
+    now,
+    advance,
+    async sleep(ms, signal) {
+      await nextTurn(undefined, signal ? { signal } : {})
+      advance(ms)
+    },
+  }
+}
+
 /** How long SQLite itself waits for a lock. */
 const SQLITE_WAITS_MS = 100
 
 /** The lock is taken from the transaction with the number `takenFrom` on. */
 async function createLocked() {
   const { workspace } = await createScene({ list: ORDERS, settings: { schedule: '* * * * *' } })
-  const clock = createHastyClock(() => Date.parse('2026-11-20T12:00:00.000Z'))
+  const clock = createHastyClock()
   const lock = { transactions: 0, takenFrom: Number.POSITIVE_INFINITY, takenAt: 0 }
-  const end = watchEdges({
-    before({ what, file }) {
-      if (file !== workspace.mirror || what !== 'BEGIN IMMEDIATE') return
-      if (++lock.transactions < lock.takenFrom) return
-      lock.takenAt ||= clock.now()
-      clock.advance(SQLITE_WAITS_MS)
-      throw new Database.SqliteError('database is locked', 'SQLITE_BUSY')
-    },
+  const end = watchEdges(({ what, file }) => {
+    if (file !== workspace.mirror || what !== 'BEGIN IMMEDIATE') return
+    if (++lock.transactions < lock.takenFrom) return
+    lock.takenAt ||= clock.now()
+    clock.advance(SQLITE_WAITS_MS)
+    throw new Database.SqliteError('database is locked', 'SQLITE_BUSY')
   })
   onTestFinished(end)
   const free = () => {

@@ -63,7 +63,7 @@ describe.concurrent('a signal', () => {
     const { workspace } = await createScene()
     await workspace.run(['sync'])
     fs.mkdirSync(workspace.file('copies'))
-    const env = faultsOf({ at: '^VACUUM INTO', does: { says: 'at work', until: '/never' } })
+    const env = faultsOf({ at: '^VACUUM INTO', does: { saysAndStands: 'at work' } })
     const snapshot = workspace.start(['snapshot', 'copies/copy.db'], { env })
     await snapshot.log(({ msg }) => msg === 'at work')
     expect(fs.readdirSync(workspace.file('copies'))).not.toEqual([])

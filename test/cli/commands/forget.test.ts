@@ -1,6 +1,5 @@
 import { expect } from 'vitest'
 import { organizationToForget } from '../../../src/cli/commands/forget.ts'
-import { createDoor } from '../../helpers/list-server.ts'
 import { ACME, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import { variable } from '../../helpers/workspace.ts'
 
@@ -51,13 +50,13 @@ it('forget deletes an organization that left the configuration, and status names
 it('forget leaves a job alone that is being synced, and deletes the others', async ({
   synced: { workspace, api, server },
 }) => {
-  const door = createDoor()
-  api.instead = () => door.opened.then(() => null)
+  const door = Promise.withResolvers<void>()
+  api.instead = () => door.promise.then(() => null)
   const sync = workspace.startHere(['sync', '--org', 'acme', '--collection', 'orders'])
   await server.arrivals(() => true, 1)
 
   const forget = await workspace.run(['forget', '--org', 'acme', '--yes'])
-  door.open()
+  door.resolve()
 
   expect((await sync.ended).code).toBe(0)
   expect(forget).toMatchObject({

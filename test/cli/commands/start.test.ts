@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { createDoor, items } from '../../helpers/list-server.ts'
+import { items } from '../../helpers/list-server.ts'
 import type { LogLine } from '../../helpers/processes.ts'
 import { ACME, createStanding, EVERY_SECOND, GLOBEX, NEVER, sceneTests } from '../../helpers/scene.ts'
 
@@ -61,14 +61,14 @@ describe.concurrent('start', () => {
     const { workspace, api, server, configure } = scene
     const organizations = [{ ...ACME, schedule: NEVER }, GLOBEX]
     configure({ organizations, schedule: EVERY_SECOND, refresh: false })
-    const door = createDoor()
-    api.instead = () => door.opened.then(() => null)
+    const door = Promise.withResolvers<void>()
+    api.instead = () => door.promise.then(() => null)
     const start = workspace.startHere(['start'])
     await server.arrivals(({ page }) => page === 1, 2)
     await start.log(({ event, job }) => event === 'schedule_skipped' && job === 'globex orders')
     expect(server.asked).toHaveLength(2)
 
-    door.open()
+    door.resolve()
     await start.logs((line) => finished(line) && line.organization === 'globex', 3)
     start.kill('SIGTERM')
     await start.ended

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import type { PostgresAddress } from '../../../src/store/postgres/address.ts'
-import { createDoor, items, pageOf, type Reply, serve } from '../../helpers/list-server.ts'
+import { items, pageOf, type Reply, serve } from '../../helpers/list-server.ts'
 import { ACME, onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
 import { createWorkspace, organization, variable } from '../../helpers/workspace.ts'
@@ -45,11 +45,11 @@ function tablesIn(file: string): Record<string, string[]> {
 
 /** A mirror of what `listed` returns in a file, and a schema for it. */
 async function scene(listed: () => readonly unknown[]) {
-  const door = createDoor()
+  const door = Promise.withResolvers<void>()
   let isOpen = true
   const api = await serve(async (asked): Promise<Reply> => {
     if (asked.organization === HELD.id) return { status: 401, body: { message: 'Unauthenticated.' } }
-    if (!isOpen && asked.page === 4) await door.opened
+    if (!isOpen && asked.page === 4) await door.promise
     return pageOf(listed(), asked)
   })
   const settings = { organizations: [ACME, HELD] }
@@ -70,7 +70,7 @@ async function scene(listed: () => readonly unknown[]) {
       await api.arrivals(({ page }) => page === 4, 1 + api.asked.filter(({ page }) => page === 4).length)
       interrupted.killAll('SIGKILL')
       await interrupted.ended
-      door.open()
+      door.resolve()
       isOpen = true
     },
   }

@@ -6,7 +6,7 @@ import { statementsOf } from '../statements.ts'
 
 function watch() {
   const seen: string[] = []
-  const end = watchEdges({ before: ({ what }) => void (/^[A-Z]+ /.test(what) && seen.push(what)) })
+  const end = watchEdges(({ what }) => void (/^[A-Z]+ /.test(what) && seen.push(what)))
   return () => {
     end()
     return seen

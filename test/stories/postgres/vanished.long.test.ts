@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createDoor, items, pageOf, serve } from '../../helpers/list-server.ts'
+import { items, pageOf, serve } from '../../helpers/list-server.ts'
 import { ACME, onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase, openReader } from '../../helpers/postgres.ts'
 import { CONTAINER, HAS_CONTAINERS } from '../../helpers/processes.ts'
@@ -12,9 +12,9 @@ it.skipIf(server.missing !== null || !HAS_CONTAINERS)(
   'a worker on a machine that vanishes without a word is followed within 30 seconds',
   { timeout: 120_000 },
   async () => {
-    const door = createDoor()
+    const door = Promise.withResolvers<void>()
     const api = await serve(async (asked) => {
-      if (asked.page === 4) await door.opened
+      if (asked.page === 4) await door.promise
       return pageOf(items(9), asked)
     })
     const { address, workspace } = onPostgres(server, api.url)
@@ -41,7 +41,7 @@ it.skipIf(server.missing !== null || !HAS_CONTAINERS)(
     cable.freeze()
     far.killAll('SIGKILL')
     const vanishedAt = performance.now()
-    door.open()
+    door.resolve()
     await near.log(({ event }) => event === 'run_finished')
     const followed = performance.now() - vanishedAt
     near.killAll('SIGTERM')
