@@ -1,9 +1,8 @@
-import { Client } from 'pg'
 import type { PostgresAddress } from '../../src/store/postgres/address.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { connectServer, type Server } from '../../src/store/postgres/server.ts'
 import { atEndOfFile } from './at-end-of-file.ts'
-import { newSchema, type TestServer } from './postgres.ts'
+import { newSchema, openReader, type TestServer } from './postgres.ts'
 import { shortPatience } from './real-time.ts'
 import type { Row } from './test-mirror.ts'
 
@@ -23,13 +22,8 @@ export async function keepSchema(server: Pick<TestServer, 'url'>): Promise<KeptS
   const open = () => connectServer(address, shortPatience())
   const servers = [await open(), await open()] as const
   await migrate(servers[0])
-  const options = `-c search_path=${address.schema} -c TimeZone=UTC`
-  const client = new Client({ ...address, password: address.password(), options })
-  await client.connect()
-  atEndOfFile(async () => {
-    await Promise.all([...servers.map((one) => one.close()), client.end()])
-  })
-  const rows: KeptSchema['rows'] = async (sql, ...values) => (await client.query<Row>(sql, values)).rows
+  for (const one of servers) atEndOfFile(one.close)
+  const rows = await openReader(address, atEndOfFile)
   return {
     address,
     servers,

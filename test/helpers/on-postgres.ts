@@ -1,8 +1,7 @@
 import type { PostgresAddress } from '../../src/store/postgres/address.ts'
 import { newSchema, openReader, type TestServer } from './postgres.ts'
-import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
-
-export const ACME = organization('acme', 1)
+import { ACME } from './scene.ts'
+import { createWorkspace, variable, type Workspace } from './workspace.ts'
 
 export interface PostgresWorkspace extends Pick<Workspace, 'run' | 'start'> {
   address: PostgresAddress

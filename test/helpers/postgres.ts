@@ -26,9 +26,10 @@ export async function openDatabase(): Promise<Pick<TestServer, 'url' | 'missing'
   return { url: url.href, missing: null }
 }
 
-/** What anybody reads of a schema, on a connection of its own. */
+/** What anybody reads of a schema, on a connection of its own that ends with the test, or as `atEnd` says. */
 export async function openReader(
   address: PostgresAddress,
+  atEnd: (end: () => Promise<void>) => void = onTestFinished,
 ): Promise<(sql: string, ...values: unknown[]) => Promise<Row[]>> {
   const client = new Client({
     ...address,
@@ -37,6 +38,6 @@ export async function openReader(
   })
   client.on('error', () => {})
   await client.connect()
-  onTestFinished(() => client.end().catch(() => {}))
+  atEnd(() => client.end().catch(() => {}))
   return async (sql, ...values) => (await client.query<Row>(sql, values)).rows
 }

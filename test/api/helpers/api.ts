@@ -4,7 +4,8 @@ import { type ApiOptions, createApi } from '../../../src/api/client.ts'
 import type { HttpGet } from '../../../src/api/http.ts'
 import { createTokenHold, type HoldStore } from '../../../src/api/token-hold.ts'
 import type { Job } from '../../../src/sync/types.ts'
-import { createClock } from './clock.ts'
+import { createClock } from '../../helpers/clock.ts'
+import { NOW } from './budgets.ts'
 import { BASE_URL, createJob } from './job.ts'
 import { createObserver } from './observer.ts'
 import { createHoldStore, createTestBudgetStore } from './stores.ts'
@@ -52,7 +53,7 @@ export function createSetting({
   holdStore = createHoldStore(),
   get,
 }: Setting = {}) {
-  const clock = createClock()
+  const clock = createClock(NOW)
   const budgets = createTestBudgetStore()
   const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, budgets, ...options }, get)
   const hold = createTokenHold(holdStore)

@@ -2,8 +2,9 @@ import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import type { PostgresAddress } from '../../../src/store/postgres/address.ts'
 import { items, pageOf, type Reply, serve } from '../../helpers/list-server.ts'
-import { ACME, onPostgres } from '../../helpers/on-postgres.ts'
+import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
+import { ACME } from '../../helpers/scene.ts'
 import { createWorkspace, organization, variable } from '../../helpers/workspace.ts'
 
 const server = await openDatabase()

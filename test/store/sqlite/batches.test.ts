@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createClock } from '../../helpers/clock.ts'
+import { forgetting } from '../../helpers/forgetting.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
-import { createLongWork } from '../../helpers/long-work.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
 import { begin } from '../contract.ts'
 
@@ -115,9 +115,9 @@ it('what an abandoned walk has left is pruned in batches', async () => {
 it('a job is forgotten in batches', async () => {
   const { test, mostAtOnce, turn } = await scene()
   test.connection.exec(grown(1))
-  const forgetting = createLongWork(test, turn).forgetting()
+  const { job } = forgetting(test, turn)
 
-  const most = await mostAtOnce(() => forgetting.job({ organization: ACME.id, collection: 'orders' }, true))
+  const most = await mostAtOnce(() => job({ organization: ACME.id, collection: 'orders' }, true))
 
   for (const table of ['orders', 'orders_json', 'sync_pages', 'sync_refreshed'])
     expect(test.value(`SELECT count(*) FROM ${table}`)).toBe(0)

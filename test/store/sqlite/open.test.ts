@@ -6,7 +6,7 @@ import { MirrorError, MirrorUnavailableError } from '../../../src/errors.ts'
 import { LATEST_VERSION } from '../../../src/store/schema.ts'
 import { translate } from '../../../src/store/sqlite/errors.ts'
 import { openForReading, openForWriting } from '../../../src/store/sqlite/open.ts'
-import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../../helpers/other-process.ts'
+import { CAN_BE_REFUSED, NOBODY, openElsewhere } from '../../helpers/other-process.ts'
 import { IS_ROOT, mustRun } from '../../helpers/processes.ts'
 import { tempFolder } from '../../helpers/temp-folder.ts'
 
@@ -57,7 +57,10 @@ describe('a mirror that does not exist yet', () => {
   })
 
   it('can be created by several processes at once', async () => {
-    expect(await openInProcesses(newPlace(), 4)).toEqual(['opened', 'opened', 'opened', 'opened'])
+    const file = newPlace()
+    const outcomes = await Promise.all([1, 2, 3, 4].map(() => openElsewhere(file)))
+
+    expect(outcomes).toEqual(['opened', 'opened', 'opened', 'opened'])
   })
 
   it('keeps the mode of an existing empty file, for the files beside it too', () => {
@@ -162,23 +165,27 @@ describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => 
     ['a new file', 'mirror.db', false],
     ['a new folder', 'data/mirror.db', false],
     ['a mirror', 'mirror.db', true],
-  ])('is refused: %s in a read-only folder', (_what, name, isMade) => {
+  ])('is refused: %s in a read-only folder', async (_what, name, isMade) => {
     const folder = tempFolder()
     const file = path.join(folder, name)
     if (isMade) makeMirror(file)
     fs.chmodSync(folder, 0o555)
     const before = fs.readdirSync(folder)
 
-    expect(openAsNobody(file)).toMatch(/^MirrorError: .*cannot be (?:written|used).*this user needs to write/)
+    expect(await openElsewhere(file, NOBODY)).toMatch(
+      /^MirrorError: .*cannot be (?:written|used).*this user needs to write/,
+    )
     expect(fs.readdirSync(folder)).toEqual(before)
   })
 
-  it('is refused: a read-only mirror, and nothing is created beside it', () => {
+  it('is refused: a read-only mirror, and nothing is created beside it', async () => {
     const file = makeMirror()
     fs.chmodSync(file, 0o644)
     fs.chmodSync(path.dirname(file), 0o777)
 
-    expect(openAsNobody(file)).toMatch(/^MirrorError: .*cannot be written.*this user needs to write to the/)
+    expect(await openElsewhere(file, NOBODY)).toMatch(
+      /^MirrorError: .*cannot be written.*this user needs to write to the/,
+    )
     expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
   })
 })

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Clock } from '../../helpers/in-process.ts'
 import { items, pageOf, serve } from '../../helpers/list-server.ts'
-import { ACME, onPostgres } from '../../helpers/on-postgres.ts'
+import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openReader, startPostgres } from '../../helpers/postgres.ts'
 import type { LogLine } from '../../helpers/processes.ts'
 import { startProxy } from '../../helpers/proxy.ts'
+import { ACME } from '../../helpers/scene.ts'
 import { variable } from '../../helpers/workspace.ts'
 
 // A server that refuses its work for a while, in the ways that are no cut of the network: a worker says what it waits for,

@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest'
 import { items, pageOf, serve } from '../../helpers/list-server.ts'
-import { ACME, onPostgres } from '../../helpers/on-postgres.ts'
+import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase, openReader } from '../../helpers/postgres.ts'
 import { CONTAINER, HAS_CONTAINERS } from '../../helpers/processes.ts'
 import { startProxy } from '../../helpers/proxy.ts'
+import { ACME } from '../../helpers/scene.ts'
 import { variable } from '../../helpers/workspace.ts'
 
 const server = await openDatabase()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { forgetting } from '../../../helpers/forgetting.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
-import { createLongWork } from '../../../helpers/long-work.ts'
 import { mirroredIds, runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { dump, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
@@ -10,7 +10,7 @@ const ACME_ORDERS = { organization: ACME.id, collection: 'orders' }
 /** Another process that forgets; stopped after so many steps. */
 function forgetterOf(test: TestMirror, stopAfter = Number.POSITIVE_INFINITY) {
   let rests = 0
-  return createLongWork(test, (stop) => ++rests >= stopAfter && stop.abort()).forgetting()
+  return forgetting(test, (stop) => ++rests >= stopAfter && stop.abort())
 }
 
 const secret = (id: number) => `"Secret-${id}-of-${ACME.name}-${'x'.repeat(40)}"`

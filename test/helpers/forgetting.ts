@@ -5,21 +5,14 @@ import { testLeases } from './leases.ts'
 import type { TestMirror } from './test-mirror.ts'
 
 /** What `forget` does, in another process; `rest` is called between two steps, and may stop them. */
-export function createLongWork(
-  { connection, clock }: TestMirror,
-  rest: (stop: AbortController) => unknown = () => {},
-) {
+export function forgetting({ connection, clock }: TestMirror, rest: (stop: AbortController) => unknown) {
   const stop = new AbortController()
   const sleep = async (ms: number) => {
     await rest(stop)
     await clock.sleep(ms)
   }
-  return {
-    forgetting() {
-      const runner = runnerOn(connection, { now: clock.now, sleep, signal: stop.signal })
-      const leases = testLeases(runner)
-      onTestFinished(() => leases.close())
-      return createForgetting(runner, leases)
-    },
-  }
+  const runner = runnerOn(connection, { now: clock.now, sleep, signal: stop.signal })
+  const leases = testLeases(runner)
+  onTestFinished(() => leases.close())
+  return createForgetting(runner, leases)
 }
