@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { hasTerminal, onTerminal } from '../helpers/processes.ts'
 import { createScene } from '../helpers/scene.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 import { NAMES } from '../store/names.ts'
@@ -50,10 +49,8 @@ describe('odd items', () => {
     ])
   })
 
-  const TABLE = ['query', 'SELECT * FROM orders', '--format', 'table']
-
   it.each([
-    TABLE,
+    ['query', 'SELECT * FROM orders', '--format', 'table'],
     ['query', 'SELECT * FROM orders', '--format', 'json'],
     ['query', 'SELECT * FROM sync_rejects'],
     ['query', 'SELECT * FROM sync_columns', '--format', 'json'],
@@ -63,10 +60,6 @@ describe('odd items', () => {
     ['status', '--json'],
   ])('send a terminal nothing that it obeys: %s', async (...command) => {
     expectHarmless((await workspace.run(command, { columns: 80 })).stdout)
-  })
-
-  it.runIf(hasTerminal)('send none to a real one', async () => {
-    expectHarmless(await onTerminal(TABLE, workspace))
   })
 })
 
