@@ -110,13 +110,13 @@ interface OwnJob extends Omit<JobOptions, 'source'> {
 
 async function refreshOrWalk(own: OwnJob): Promise<void> {
   const { lease, refresher, instead, result } = own
-  if (!instead) return walkList(own, 0)
+  if (!instead) return walkList(own, false)
   const isAsked = instead === 'newest'
   const reading = await refresher.takeNext(isAsked)
   const { state } = refresher
   // A short list is walked, which costs the same and proves more; and so is one that was never read whole, or cannot be stored.
   const isWalked = state === null || lease.refusal !== null || isWalkedWhole(state)
-  if (isWalked && (reading || !state)) return walkList(own, reading?.cost ?? 0)
+  if (isWalked && (reading || !state)) return walkList(own, reading !== null)
   result.isInstead = true
   result.trigger = 'refresh'
   // None is due: another process has done it since the caller looked, or has used up the share.
@@ -128,9 +128,9 @@ async function refreshOrWalk(own: OwnJob): Promise<void> {
 
 /**
  * Resumes the open walk of the list or begins one, reads it to its end, and judges what it did not show.
- * @param charged Requests already charged to the share of refreshes; 0 for an ordinary walk.
+ * @param isRefresh Whether it takes the place of a refresh, and is charged to the share of refreshes.
  */
-async function walkList(own: OwnJob, charged: number): Promise<void> {
+async function walkList(own: OwnJob, isRefresh: boolean): Promise<void> {
   const { lease, times, store, refresher, observe, signal, result } = own
   const begun = await begin(own)
   const { walk, reading, run, writer } = begun
@@ -157,13 +157,13 @@ async function walkList(own: OwnJob, charged: number): Promise<void> {
     result.error = runError(error, signal)
   }
   // A list that has become long meanwhile is walked as by its schedule: its pages would use up the share for hours.
-  if (charged > 0 && isWalkedWhole(reading)) await refresher.charge(traffic.requests - charged)
+  if (isRefresh && isWalkedWhole(reading)) await refresher.settle(traffic.requests)
   const outcome = runOutcome(result.error, result.heldBack, traffic)
   const record = await store.finishRun(run, outcome)
   if (outcome.status === 'refused') result.walk = null
   else result.run = { ...record, ...traffic }
   if (!result.error) await prune(own)
-  else if (charged > 0) await refresher.endFailedWalk()
+  else if (isRefresh) await refresher.endFailedWalk()
 }
 
 interface BegunWalk {

@@ -3,7 +3,7 @@ import { identifyItems } from '../items.ts'
 import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import { countTraffic, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
-import type { Notice, Observe, PageSource, RequestEvent, Urgency } from '../types.ts'
+import type { Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
 import { mayBePastEnd, type RefreshItem } from './ends.ts'
 import type { RefreshPolicy } from './share.ts'
 import { addedElsewhere, notAfter, type RefreshState, readEnds } from './state.ts'
@@ -45,6 +45,8 @@ export class Refresher {
   #state: RefreshState | null
   /** A walk that ends before its newest end is due reads the older pages itself. */
   #hasReadNewest = false
+  /** Requests that the share was charged for, and that are not sent yet. */
+  #credit = 0
 
   /** @param state What was saved; null if no refresh is possible yet. */
   constructor(options: RefresherOptions, state: RefreshState | null) {
@@ -66,22 +68,32 @@ export class Refresher {
 
   /** Refreshes what is due of the list. A failed refresh is reported by its event; only an error of the store ends the walk. */
   async runBetweenPages(walk: Run): Promise<void> {
-    const reading = await this.#options.policy?.share.take((level) => this.#ownNext(level, true))
+    const reading = await this.#take((level) => this.#ownNext(level, true))
     if (reading) await this.refresh(reading, false, walk)
   }
 
   /** Charges what is read next of this list, and returns it; if it was asked for, that is its newest end. Null: there is nothing to do. */
   async takeNext(isAsked: boolean): Promise<Reading | null> {
-    const { policy } = this.#options
-    if (!this.#state) return null
-    const newest = newestReading(this.#state)
-    if (!policy) return isAsked ? newest : null
-    return policy.share.take((level) => (isAsked ? newest : this.#ownNext(level, false)))
+    const known = this.#state
+    return known && this.#take((level) => (isAsked ? newestReading(known) : this.#ownNext(level, false)))
   }
 
-  /** Charges what was sent beyond the charge, or takes back what was not sent. */
-  async charge(requests: number): Promise<void> {
+  /** Charges what was sent for a reading beyond its charge, or takes back what was not sent. */
+  async settle(sent: number): Promise<void> {
+    await this.#charge(sent - this.#credit)
+    this.#credit = 0
+  }
+
+  async #take(decide: (level: number) => Reading | null): Promise<Reading | null> {
+    const { policy } = this.#options
+    const reading = policy ? await policy.share.take(decide) : decide(0)
+    this.#credit += reading?.cost ?? 0
+    return reading
+  }
+
+  async #charge(requests: number): Promise<void> {
     if (requests !== 0) await this.#options.policy?.share.take(() => ({ cost: requests }))
+    this.#credit += requests
   }
 
   /**
@@ -99,11 +111,12 @@ export class Refresher {
     const run = { id: await store.beginRefresh(lease, this.#known(), within), traffic: noTraffic() }
     let error: KnownError | null = null
     try {
-      if (isNewest) await this.#readNewest(run, from, first, begunAt)
+      if (isNewest) await this.#readNewest(run, from, begunAt)
       else await this.#visitOlder(run, first, within ? 'walk' : 'older')
     } catch (cause) {
       error = runError(cause, signal)
     }
+    await this.settle(0)
     const state = this.#known()
     await store.saveRefresh(lease, state)
     const record = await store.finishRun(run, runOutcome(error, null, run.traffic))
@@ -133,26 +146,16 @@ export class Refresher {
     return next?.list === own && !isEarly ? next.reading : null
   }
 
-  async #readNewest(run: Run, from: RefreshState, { cost }: Reading, startedAt: number): Promise<void> {
+  async #readNewest(run: Run, from: RefreshState, startedAt: number): Promise<void> {
     const { lease, now } = this.#options
     const ends = readEnds<string>(from, lease.job.collection.newest, startedAt)
-    let charged = cost
-    try {
-      let step = ends.next()
-      while (!step.done) {
-        // Before it is sent, for the case of a kill.
-        const more = Math.max(0, run.traffic.requests + 1 - charged)
-        charged += more
-        await this.charge(more)
-        step = await this.#readPage(run, step.value, 'refresh').then(
-          (answer) => ends.next(answer),
-          (error: unknown) => ends.throw(error),
-        )
-      }
-      this.#moveTo(notAfter(step.value.state, now()))
-    } finally {
-      await this.charge(run.traffic.requests - charged)
-    }
+    let step = ends.next()
+    while (!step.done)
+      step = await this.#readPage(run, step.value, 'refresh').then(
+        (answer) => ends.next(answer),
+        (error: unknown) => ends.throw(error),
+      )
+    this.#moveTo(notAfter(step.value.state, now()))
   }
 
   /** Reads older pages of the list, as long as they are worth most of it and the share has room. */
@@ -161,7 +164,6 @@ export class Refresher {
     let reading: Reading | null = first
     for (let pages = 1; reading; pages++) {
       const from = this.#known()
-      const charged = run.traffic.requests + reading.cost
       const page = pageOf(from, reading)
       let read: { added: number; changed: number } | null = null
       try {
@@ -174,23 +176,33 @@ export class Refresher {
         // A page that cannot be read would else be asked for again and again.
         const known = afterOlder(from, reading, read && read.added + read.changed, now())
         this.#moveTo(addedElsewhere(known, read?.added ?? 0))
-        await this.charge(run.traffic.requests - charged)
       }
-      if (!policy) return
-      const own = { ...this.#known(), ...policy }
-      const next = (level: number) => nextReading([own], level, policy.share.perMinute(), now(), pages)
-      reading = await policy.share.take((level) => next(level)?.reading ?? null)
+      const own = policy && { ...this.#known(), ...policy }
+      reading = await this.#take(
+        (level) => own && (nextReading([own], level, own.share.perMinute(), now(), pages)?.reading ?? null),
+      )
     }
+  }
+
+  /** Asks for one page, which is charged before it is sent, for the case of a kill. */
+  async #fetch(run: Run, number: number, urgency: Urgency): Promise<Page> {
+    const { source, signal } = this.#options
+    await this.#charge(Math.max(0, 1 - this.#credit))
+    const observe = (event: RefreshEvent) => {
+      countTraffic(run.traffic, event)
+      if (event.kind === 'request') this.#credit--
+      this.#options.observe(event)
+    }
+    // It may have been tried several times.
+    return source
+      .fetchPage(number, observe, signal, urgency)
+      .finally(() => this.#charge(Math.max(0, -this.#credit)))
   }
 
   /** Reads one page and writes it. */
   async #readPage(run: Run, number: number, urgency: Urgency) {
-    const { store, lease, source, times, yieldToEventLoop, signal } = this.#options
-    const observe = (event: RefreshEvent) => {
-      countTraffic(run.traffic, event)
-      this.#options.observe(event)
-    }
-    const page = await source.fetchPage(number, observe, signal, urgency)
+    const { store, lease, times, observe, yieldToEventLoop } = this.#options
+    const page = await this.#fetch(run, number, urgency)
     const listed = identifyItems(lease.job, page)
     const { changes, stored } = await compareWithStore(store, lease.job, page, listed)
     const at = times.ofRefresh()
