@@ -9,9 +9,9 @@ import { withTables } from './reference.ts'
 // What the documents name is there: links, files, commands and options, error codes; and the tables of the reference are the code's.
 
 const ROOT = path.resolve(import.meta.dirname, '..')
-const DOCUMENTS = execFileSync('git', ['ls-files', '*.md'], { cwd: ROOT, encoding: 'utf8' })
-  .trim()
-  .split('\n')
+
+const FILES = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n')
+const DOCUMENTS = FILES.filter((file) => file.endsWith('.md'))
 
 const textOf = (file: string) => fs.readFileSync(path.join(ROOT, file), 'utf8')
 
@@ -39,6 +39,12 @@ describe.each(DOCUMENTS)('%s', (file) => {
     })
 
     expect(dead).toEqual([])
+  })
+
+  it('names only files of the code that are there', () => {
+    const named = [...textOf(file).matchAll(/`([\w./-]+\.[jt]s)`/g)].map(([, name = '']) => name)
+
+    expect(named.filter((name) => !FILES.some((one) => `/${one}`.endsWith(`/${name}`)))).toEqual([])
   })
 
   it('names only commands and options that exist', async () => {
