@@ -172,8 +172,20 @@ export function literal(text: string): string {
 }
 
 /** The parameters of a text, each with its type where it has one. Not those in literals, names and comments. */
-const PARAMETER =
-  /'(?:[^']|'')*'|"(?:[^"]|"")*"|--.*|\/\*[\s\S]*?(?:\*\/|$)|(?<![:\w]):([a-z]\w*)(?:::(\w+))?/gi
+const PARAMETER = new RegExp(
+  [
+    /(?<!\w)E'(?:[^'\\]|\\[\s\S]|'')*'/,
+    /'(?:[^']|'')*'/,
+    /\$\$[\s\S]*?\$\$/,
+    /"(?:[^"]|"")*"/,
+    /--.*/,
+    /\/\*[\s\S]*?(?:\*\/|$)/,
+    /(?<![:\w]):([a-z]\w*)(?:::(\w+))?/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'gi',
+)
 
 /** Replaces the parameters of a statement by what `write` returns. */
 export function withParameters(

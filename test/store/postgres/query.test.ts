@@ -13,6 +13,11 @@ it.each<[sql: string, text: string, values: string[]]>([
   ["SELECT ':a', 'it''s :a', :a, :b", "SELECT ':a', 'it''s :a', $1, $2", ['1', 'x']],
   ['SELECT ":a", "x"":b", :a, :b', 'SELECT ":a", "x"":b", $1, $2', ['1', 'x']],
   ['SELECT l[1:2], l[:a], :b', 'SELECT l[1:2], l[$1], $2', ['1', 'x']],
+  [
+    String.raw`SELECT E'it\'s :c', $$:d$$, :a, :b`,
+    String.raw`SELECT E'it\'s :c', $$:d$$, $1, $2`,
+    ['1', 'x'],
+  ],
   ["SELECT :a -- it's not :c\n, :b -- :d", "SELECT $1 -- it's not :c\n, $2 -- :d", ['1', 'x']],
   ["SELECT :a /* it's not\n :c */, ':b--', :b", "SELECT $1 /* it's not\n :c */, ':b--', $2", ['1', 'x']],
 ])('parameters stand where names are: %j', (sql, text, values) => {
