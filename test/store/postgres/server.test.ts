@@ -4,7 +4,8 @@ import { exec, one } from '../../../src/store/core/sql.ts'
 import { createServerClock } from '../../../src/store/postgres/clock.ts'
 import { isAway, translate } from '../../../src/store/postgres/errors.ts'
 import { connectServer } from '../../../src/store/postgres/server.ts'
-import { newSchema, openDatabase } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
+import { startProxy } from '../../helpers/proxy.ts'
 import { shortPatience } from '../../helpers/real-time.ts'
 
 const server = await openDatabase()
@@ -33,6 +34,56 @@ describe.skipIf(server.missing !== null)('a statement that the server ends each 
     expect(reports).toEqual([expect.stringMatching(/^waiting for the mirror: .*statement_timeout/)])
     // The connection is there for the next one.
     expect(await connected.read(one('SELECT 1 AS one'))).toEqual({ one: 1 })
+    await connected.close()
+  })
+})
+
+describe.skipIf(server.missing !== null)('a statement that gets no answer', () => {
+  it('is sent again once the server does not work on it any more, and no sooner', async () => {
+    const address = newSchema(server)
+    const proxy = await startProxy(address.port)
+    const rows = await openReader(address)
+    let [ms, watch] = [0, () => {}]
+    const connected = await connectServer(
+      { ...address, port: proxy.port },
+      {
+        ...shortPatience(),
+        elapsed: () => ms,
+        every(_often, task) {
+          watch = task
+          return () => {}
+        },
+      },
+    )
+    await rows('CREATE SEQUENCE public.tries')
+    /** Which try at a statement of half a second is answered, after it was watched for long. `whileItWorks` happens before. */
+    async function tryAnswered(whileItWorks: () => void): Promise<number> {
+      const answer = { tries: 0 }
+      const sql = "SELECT nextval('public.tries')::int AS tries, pg_sleep(0.5)"
+      void connected.read(one<typeof answer>(sql)).then((row) => Object.assign(answer, row))
+      const sleeping =
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
+      await expect.poll(() => rows(sleeping)).toHaveLength(1)
+      whileItWorks()
+      ms += 20_000
+      await expect
+        .poll(
+          () => {
+            watch()
+            return answer.tries
+          },
+          { timeout: 20_000 },
+        )
+        .not.toBe(0)
+      return answer.tries
+    }
+
+    expect(await tryAnswered(() => {})).toBe(1)
+    const loseTheAnswer = () => {
+      proxy.freeze()
+      proxy.thaw()
+    }
+    expect(await tryAnswered(loseTheAnswer)).toBe(3)
     await connected.close()
   })
 })
