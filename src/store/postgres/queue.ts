@@ -35,9 +35,6 @@ const LOOK_EVERY_SECONDS = 4
 /** The lists of one budget that are read at once, by all workers: else they would take all places, and requests of other budgets would go unused. */
 const MOST_OF_BUDGET = 25
 
-/** The entries that one statement adds. */
-const BATCH = 5000
-
 export type WorkQueue = Awaited<ReturnType<typeof openQueue>>
 
 /** Starts pg-boss, on the connections of the mirror, which wait for a server that is away. `onTrouble` gets what its maintenance met. All throw MirrorError. */
@@ -60,8 +57,7 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
         singletonKey: key,
         group: { id: budget },
       }))
-      for (let first = 0; first < jobs.length; first += BATCH)
-        await translated(boss.insert(name, jobs.slice(first, first + BATCH)))
+      if (jobs.length > 0) await translated(boss.insert(name, jobs))
     },
     async take(name: QueueName, most: number): Promise<Claim[]> {
       const options = { batchSize: most, groupConcurrency: MOST_OF_BUDGET }
