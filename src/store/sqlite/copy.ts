@@ -31,7 +31,7 @@ const THREAD = new URL(`./copy-thread${path.extname(import.meta.url)}`, import.m
  */
 export async function copyMirror(task: CopyTask, name: string, signal: AbortSignal): Promise<number> {
   const { mirror, mode, at, isPublished } = task
-  const target = isPublished ? placeOf(task.target, mode ?? 0) : task.target
+  const target = isPublished ? fileToReplace(task.target, mode ?? 0) : task.target
   const unfinished = `${beginOfUnfinished(target)}${name}${UNFINISHED}`
   try {
     // SQLite takes an empty file for a new one. While it is made, only its owner may read it.
@@ -66,7 +66,7 @@ export async function copyMirror(task: CopyTask, name: string, signal: AbortSign
 }
 
 /** The file itself, not a link to it; its folder is made, open to those who may read files of this mode. Throws UsageError for another file than a copy. */
-function placeOf(target: string, mode: number): string {
+function fileToReplace(target: string, mode: number): string {
   const readable = mode & 0o444
   translatingErrors(target, () => makeFolder(path.dirname(target), 0o700 | readable | (readable >> 2)))
   const place = fs.existsSync(target) ? fs.realpathSync(target) : target
