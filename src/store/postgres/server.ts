@@ -112,7 +112,7 @@ export function runnerOn(
   }
 }
 
-/** A rule has one snapshot; a reader may take its time with the rows, and wants all of them, not the first ones soon. */
+/** A reader has one snapshot, may take its time with the rows, and wants all of them, not the first ones soon. */
 const BEGIN_READING =
   'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL cursor_tuple_fraction = 1'
 
