@@ -26,6 +26,9 @@ const MOST_CONNECTIONS = 4
 const WATCH_EVERY_MS = 5000
 const LOOK_AFTER_MS = 15_000
 
+/** Of a small statement that nobody watches. */
+const BOUNDED = { query_timeout: 10_000 }
+
 /** The longest that a statement may take after the signal. */
 const STATEMENT_WHEN_STOPPING_MS = 3000
 
@@ -39,7 +42,20 @@ export interface Watching {
 /** Opens connections that give up a statement whose server does not work on it any more, so that no process waits for it forever. */
 export function createConnections(address: PostgresAddress, { elapsed, every, signal }: Watching) {
   const config = clientConfig(address)
-  const pool = new Pool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
+  /** The number of the server's process for each connection. A pooler tells pg another one. */
+  const backends = new WeakMap<ClientBase, number>()
+  const pool = new Pool({
+    ...config,
+    max: MOST_CONNECTIONS,
+    idleTimeoutMillis: 30_000,
+    async onConnect(client) {
+      const { rows } = await client.query<{ pid: number }>({
+        text: 'SELECT pg_backend_pid() AS pid',
+        ...BOUNDED,
+      })
+      backends.set(client, rows[0]?.pid ?? 0)
+    },
+  })
   // The next statement that needs the connection reports it.
   pool.on('error', () => {})
   // The pool does not listen to a connection in use: without this, a cut between two statements would end the process.
@@ -60,14 +76,12 @@ export function createConnections(address: PostgresAddress, { elapsed, every, si
 
   /** Whether the server is not at work on a connection, or is gone. It may be where it lets nobody else in. */
   async function isLost(client: ClientBase): Promise<boolean> {
-    const other = new Client({ ...config, query_timeout: LOOK_AFTER_MS })
+    const other = new Client({ ...config, ...BOUNDED })
     other.on('error', () => {})
     try {
       await other.connect()
       const sql = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active'"
-      // The number of the server's process, which pg's types do not know.
-      const { processID } = client as unknown as { processID: number }
-      return (await other.query(sql, [processID])).rows.length === 0
+      return (await other.query(sql, [backends.get(client)])).rows.length === 0
     } catch (error) {
       return systemCode(error) !== '53300'
     } finally {

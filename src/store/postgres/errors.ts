@@ -13,7 +13,7 @@ const AWAY = /^(?:08|53|58)...$|^57P0[1235]$|^(?:57014|25P03|25P04|55000|25006)$
 
 /** Node's codes, and pg's own words, which have none, for a connection that broke or was not made. */
 const NETWORK =
-  /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND|ENOENT|EADDRNOTAVAIL)|^(?:Connection terminated|timeout e|Client )/
+  /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND|ENOENT|EADDRNOTAVAIL)|^(?:Connection terminated|timeout e|Query read timeout|Client )/
 
 /** What the pool says where each of its connections waits for an answer. */
 const ALL_IN_USE = /^timeout exceeded/
