@@ -3,7 +3,7 @@ import { isAhead } from '../clock.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { type NextStep, nextStep, restartText, stepsOf, stepsOfTheWhole, typed } from './next-step.ts'
-import { misfitText, notesOf, type Problem, problemOf } from './notes.ts'
+import { misfitText, notesOf, type Problem, problemOf, shareTexts } from './notes.ts'
 import { type Pace, timeLeft } from './time-left.ts'
 import { checkExitCode, gravestFirst, isOverdue, type State, stateOf, verdict } from './verdict.ts'
 
@@ -143,6 +143,8 @@ export function createStatus(facts: StatusFacts): Status {
     notes: [
       ...(unpublished === null ? [] : [`nothing could be published: ${unpublished}`]),
       ...facts.misfits.map(misfitText),
+      // A refresh that was typed says nothing of how often one comes.
+      ...(isServed ? shareTexts(lists.map(({ row }) => row)) : []),
     ],
     ...told,
   }

@@ -300,17 +300,35 @@ describe('what is said of a list', () => {
   })
 })
 
-it('the notes name columns whose values did not fit, and that nothing is published', () => {
-  const facts = {
-    misfits: [{ collection: 'orders', column: 'c__text', rows: 2 }],
-    unpublished: 'copy.db: EROFS',
-  }
+const refreshed = (every: number | null, budget = 'a', organization = 'acme', share: number | null = 5.854) =>
+  listOf(organization, {
+    refresh_budget: budget,
+    refreshed_every_ms: every === null ? null : every * 60_000,
+    refresh_share: share,
+  })
 
-  expect(statusOf([listOf('acme')], facts).notes).toEqual([
-    'nothing could be published: copy.db: EROFS',
-    'orders.c__text has the values of 2 rows that did not fit the column beside it',
-  ])
-  expect(textOf([listOf('acme')], facts)).toContain('\nnote: nothing could be published: copy.db: EROFS\n')
+describe('the notes', () => {
+  it('name columns whose values did not fit, what the share of refreshes carries, and that nothing is published', () => {
+    const misfits = [{ collection: 'orders', column: 'c__text', rows: 2 }]
+    const lists = [
+      ...[5, 44, null].map((every) => refreshed(every)),
+      refreshed(15, 'a', 'globex'),
+      refreshed(5, 'b'),
+      refreshed(3, 'b', 'acme', null),
+      refreshed(3, 'c', 'acme', null),
+      refreshed(5, 'd'),
+    ]
+
+    expect(statusOf(lists, { misfits, unpublished: 'copy.db: EROFS' }).notes).toEqual([
+      'nothing could be published: copy.db: EROFS',
+      'orders.c__text has the values of 2 rows that did not fit the column beside it',
+      '3 lists of acme, globex share 6 requests a minute for refreshes: newest ends every 5 minutes to 44 minutes, the rest for older pages',
+      '2 lists of acme share 6 requests a minute for refreshes: newest ends every 3 minutes to 5 minutes, the rest for older pages',
+      '1 list of acme has 6 requests a minute for refreshes: newest ends every 5 minutes, the rest for older pages',
+    ])
+    expect(textOf(lists, { unpublished: 'EROFS' })).toContain('\nnote: nothing could be published: EROFS\n')
+    expect(statusOf(lists, { daemons: [] }).notes).toEqual([])
+  })
 })
 
 it.each<[string, Partial<StatusRow>, left: number | null]>([

@@ -47,6 +47,12 @@ const DETAILS = {
   /** The fingerprint of the token that it used last. */
   token: column<string | null>('organizations.last_fingerprint'),
   held_reason: column<string | null>('organizations.held_reason'),
+  /** What the next refresh starts from. Keep it out of all output. */
+  refresh: column<string | null>('job.refresh'),
+  /** The key of that budget. Keep it out of all output: it may be the token's fingerprint. */
+  refresh_budget: column<string | null>(
+    `(SELECT scope FROM sync_shares WHERE scope IN ${BUDGETS} ORDER BY at DESC LIMIT 1)`,
+  ),
   error_message: column<string | null>('run.error_message'),
   /** Of the last run that failed. */
   failing_code: column<string | null>('job.failing_code'),
@@ -109,7 +115,10 @@ const DETAILS = {
 type Details = Values<typeof DETAILS>
 
 /** What `status` knows of a list. */
-export interface StatusRow extends ListRow, Details {
+export interface StatusRow extends ListRow, Omit<Details, 'refresh'> {
+  /** As its last refresh noted: time between two readings of its newest end, and requests a minute that all lists with its budget share. */
+  refreshed_every_ms: number | null
+  refresh_share: number | null
   /** Whether a process works on it now; null if this user cannot tell. */
   running: boolean | null
 }
@@ -117,11 +126,14 @@ export interface StatusRow extends ListRow, Details {
 /** All lists that `sync_status` shows, by organization and collection. `living`: the owners that live. */
 function* statusRows(living: ReadonlySet<string>): Rule<StatusRow[]> {
   const rows = yield* all<ListRow & Details>(STATUS)
-  return rows.map((row) => {
+  return rows.map(({ refresh, ...row }) => {
+    const { interval = null, share = null } = JSON.parse(refresh ?? '{}') as Partial<
+      Record<'interval' | 'share', number | null>
+    >
     const running = row.owner !== null && living.has(row.owner)
     // What a process that died has left is no longer true.
     const work = running ? {} : { work: null, retry_since: null, retry_until: null, retry_error: null }
-    return { ...withTimes(row), ...work, running }
+    return { ...withTimes(row), ...work, refreshed_every_ms: interval, refresh_share: share, running }
   })
 }
 
@@ -150,7 +162,7 @@ function withTimes<T extends object>(row: T): T {
   return { ...row, ...Object.fromEntries(times) }
 }
 
-const EMPTY = Object.fromEntries(
+const { refresh: _, ...EMPTY } = Object.fromEntries(
   Object.keys({ ...LIST, ...DETAILS }).map((name) => [name, null]),
 ) as unknown as ListRow & Details
 
@@ -158,6 +170,8 @@ const EMPTY = Object.fromEntries(
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
   return {
     ...EMPTY,
+    refreshed_every_ms: null,
+    refresh_share: null,
     organization_id: organization.id,
     organization: organization.name,
     collection,

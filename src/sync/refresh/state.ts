@@ -36,6 +36,9 @@ const STATE = z.object({
   /** `rowsAdded` of the lease, at `settledAt`. Rows beyond this number were found later. */
   rowsAdded: z.number(),
   places: PLACES,
+  /** For `status`: milliseconds between the last two readings of the newest end, and requests a minute of the share; null before. */
+  interval: z.number().nullable(),
+  share: z.number().nullable(),
   lastPage: z.number(),
   /** Pages that the last reading of the newest end showed. */
   shown: z.number(),
@@ -139,7 +142,8 @@ function afterReading(
   shown: Shown,
   done: readonly EndReading[],
 ): RefreshState {
-  if (done.length === 0) return { ...before, newestAt: startedAt }
+  const interval = Math.max(0, startedAt - before.newestAt)
+  if (done.length === 0) return { ...before, interval, newestAt: startedAt }
   const places = placesAfter(before, shown, done)
   // What is read only now and then does not count beside the ends worth reading.
   const judged = done.filter(({ end }) => endsWorthReading(places, newest).includes(end))
@@ -149,6 +153,7 @@ function afterReading(
   const end = unsettled > 0 ? before.newest : newestEnd(places, newest)
   const known = {
     ...afterNewest(before, shown, startedAt),
+    interval,
     unsettled,
     // An answer that lacked items by mistake must not shorten a long list: a short one would be walked instead of refreshed.
     lastPage: isUnsettled ? Math.max(shown.lastPage, before.lastPage) : shown.lastPage,
@@ -204,6 +209,7 @@ export function afterFullWalk(
   return {
     ...withBands(known, newestEnd(state.places, newest), startedAt),
     ...(isLater ? { settledAt: startedAt, total: totals.first, rowsAdded: rowsAdded.first } : {}),
+    interval: isRefresh ? Math.max(0, startedAt - before.newestAt) : state.interval,
     freshAsOf: Math.max(state.freshAsOf, startedAt),
     holeSince: startedAt > (state.holeSince ?? 0) ? null : state.holeSince,
   }
@@ -224,6 +230,8 @@ function firstState(walk: CompleteWalk): RefreshState {
     total: totals.last,
     rowsAdded: rowsAdded.last,
     places: { first: 0, last: 0, elsewhere: coverage === 'steady' ? 0 : DOUBT },
+    interval: null,
+    share: null,
   }
 }
 

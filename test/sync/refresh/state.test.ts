@@ -187,9 +187,12 @@ describe('a complete full walk', () => {
     const quiet = afterFullWalk(FIRST, { ...short, startedAt: 60_100 })
     const busy = afterFullWalk(FIRST, { ...short, startedAt: 60_100, rowsAdded: { first: 10, last: 50 } })
 
-    expect(quiet).toMatchObject({ newestAt: 60_100 })
+    expect(quiet).toMatchObject({ newestAt: 60_100, interval: 60_000 })
     expect(busy.news).toBeGreaterThan(2 * quiet.news)
-    expect(afterFullWalk(FIRST, { ...WALK, startedAt: 60_100 })).toMatchObject({ newestAt: 100 })
+    expect(afterFullWalk(FIRST, { ...WALK, startedAt: 60_100 })).toMatchObject({
+      newestAt: 100,
+      interval: null,
+    })
   })
 
   it.each<[Partial<RefreshState>, Partial<RefreshState>]>([
