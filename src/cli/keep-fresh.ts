@@ -34,7 +34,8 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
   const byKey = new Map(jobs.map((job) => [keyOf(job.selected), job]))
   const failedAt = new Map<PlannedJob, number>()
   const everies = jobs.flatMap(({ selected: { organization } }) => organization.refresh || [])
-  const pause = Math.min(LOOK_EVERY_MS, ...everies.map(({ every }) => Math.max(SHORTEST_PAUSE_MS, every)))
+  // In between, what was sent for newest ends may be carried, and older pages have their turn.
+  const pause = Math.min(LOOK_EVERY_MS, ...everies.map(({ every }) => Math.max(SHORTEST_PAUSE_MS, every / 2)))
 
   /** Whether a list is read already, belongs to no schedule of this process, or could not be begun a moment ago. */
   function isTaken(selected: SelectedJob): boolean {
