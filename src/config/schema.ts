@@ -160,9 +160,8 @@ const collectionName = z
       'Choose another one, and give the address as its path',
   )
 
-/** What the mirror appends to the name of a collection for its other tables, views and indexes. */
-const OWN_ENDS =
-  /_(?:raw|json|history|versions|changes|by_key|at_change|json_seq|history_(?:by|at|seq)_\w+)$/i
+/** What the mirror appends to the name of a collection for its other tables and views. */
+const OWN_ENDS = /_(?:raw|json|history|versions|changes)$/i
 
 /** False: not synced. True, empty or settings: synced. */
 function collectionsOf<Settings extends z.ZodType>(one: Settings, meaning: string) {

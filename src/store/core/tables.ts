@@ -72,7 +72,7 @@ const OWN_COLUMNS: Record<TableKind, Readonly<Record<string, string>>> = {
   },
 }
 
-/** Indexes: by key, which is no constraint, so that SQLite can make it again when the table is copied; for `orders_changes` by time and by `seq`; for what ended. */
+/** Indexes, whose names begin with `_`, as no collection's does: by key, which is no constraint, so that SQLite can make it again when the table is copied; for `orders_changes` by time and by `seq`; for what ended. */
 const INDEXES: readonly [end: string, kind: TableKind, on: (keys: string) => string][] = [
   ['_by_key', 'typed', (keys) => `("_organization_id", ${keys})`],
   ['_at_change', 'typed', () => '("_changed_at")'],
@@ -99,11 +99,15 @@ export function tablesSql(dialect: Dialect, { name, keyColumns, keyTypes, column
     return `CREATE TABLE ${quoted(tableName(name, kind))} (\n  ${lines.join(',\n  ')}\n)`
   })
   const indexes = INDEXES.map(([end, kind, on], place) => {
-    const index = quoted(dialect.limits.cut(name, end.length) + end)
+    const index = quoted(indexName(dialect, name, end))
     const unique = place === 0 ? 'UNIQUE ' : ''
     return `CREATE ${unique}INDEX ${index} ON ${quoted(tableName(name, kind))} ${on(keyColumns.map(quoted).join(', '))}`
   })
   return [...tables, ...indexes, ...misfitIndexes(dialect, name, columns)]
+}
+
+function indexName({ limits }: Dialect, collection: string, end: string): string {
+  return limits.cut(`_${collection}`, end.length) + end
 }
 
 function declaration({ declared }: Dialect, column: string, type: string): string {
@@ -169,17 +173,15 @@ export function* refusalOf(dialect: Dialect, collection: ConfiguredCollection): 
   )
 }
 
-function* nameTaken(
-  { limits: { cut, longestCollection }, relationNamed }: Dialect,
-  name: string,
-): Rule<JobError | null> {
+function* nameTaken(dialect: Dialect, name: string): Rule<JobError | null> {
+  const { longestCollection } = dialect.limits
   if (Buffer.byteLength(name) > longestCollection)
     return refused(
       `the name ${name} is too long for tables of PostgreSQL: give the collection a name of at most ${longestCollection} bytes, and put the address of the list into its path`,
     )
-  const kinds = [...TABLE_KINDS, ...VIEW_KINDS].map((kind) => tableName('', kind))
-  const ends = [...kinds, ...INDEXES.map(([end]) => end)]
-  const found = yield* relationNamed(ends.map((end) => cut(name, end.length) + end))
+  const tables = [...TABLE_KINDS, ...VIEW_KINDS].map((kind) => tableName(name, kind))
+  const indexes = INDEXES.map(([end]) => indexName(dialect, name, end))
+  const found = yield* dialect.relationNamed([...tables, ...indexes])
   return (
     found &&
     refused(

@@ -39,7 +39,9 @@ async function fill(test: TestMirror, orders: number): Promise<void> {
 }
 
 const statistics = (test: TestMirror) =>
-  test.rows("SELECT tbl, stat FROM sqlite_stat1 WHERE idx = tbl || '_by_key' ORDER BY tbl").map(Object.values)
+  test
+    .rows("SELECT tbl, stat FROM sqlite_stat1 WHERE idx = '_' || tbl || '_by_key' ORDER BY tbl")
+    .map(Object.values)
 
 const orders = (ids: number[]) => scriptedList({ ids, item: (id) => `{"id":${id},"shop":${id}}` })
 
