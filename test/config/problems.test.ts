@@ -54,11 +54,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['rateLimit: 5', '7:1  rateLimit', 'expected object'],
     ['rateLimit: { scope: user }', '7:14  rateLimit.scope', '"token"|"organization"|"all"'],
     ['http: { port: 65536 }', '7:9  http.port', 'to be <=65535'],
-    [
-      'collections: { orders: 5 }',
-      '7:16  collections.orders',
-      'a mapping of settings ({} for the defaults), or false',
-    ],
+    ['collections: { orders: 5 }', '7:16  collections.orders', 'settings ({} for the defaults), or false'],
     ['collections: { my-list: {} }', '7:16  collections.my-list', 'letters, digits and _'],
     ['collections: { a__b: {} }', '7:16  collections.a__b', 'without __'],
     ['collections: { orders_RAW: {} }', '7:16  collections.orders_RAW', 'one of its tables'],
@@ -66,45 +62,31 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['collections: { Orders: {} }', '7:16  collections.Orders', 'name of another collection'],
     ['    collections: { order: {} }', '7:20  organizations[0].collections.order', 'did you mean orders?'],
     [
-      '    collections: { orders: { key: id } }',
+      '    collections: { orders: { key: x } }',
       '7:30  organizations[0].collections.orders.key',
-      'known here: path',
+      'known here',
     ],
     ['    tokenFile: x', '7:5  organizations[0].tokenFile', 'keep one of the two'],
     [`  - { id: ${ACME}, name: b, token: x }`, '7:7  organizations[1].id', 'that of another organization'],
-    [
-      `  - { id: ${OTHER}, name: ACME, token: x }`,
-      '7:49  organizations[1].name',
-      'that of another organization',
-    ],
-    ['collections: { orders: { path: x } }', '7:26  collections.orders.path', 'a path like /api'],
-    ['collections: { orders: { path: "/a?x" } }', '7:26  collections.orders.path', 'goes under filters'],
-    ['collections: { orders: { key: [] } }', '7:26  collections.orders.key', 'at most 100 different fields'],
-    [
-      'collections: { orders: { key: [id, id] } }',
-      '7:26  collections.orders.key',
-      'at most 100 different fields',
-    ],
-    [`collections: { orders: { key: [${KEY_OF_101}] } }`, '7:26  collections.orders.key', 'at most 100'],
-    ['collections: { orders: { key: [id, a..b] } }', '7:36  collections.orders.key[1]', 'must be a field'],
-    [
-      'collections: { orders: { history: 90 } }',
-      '7:26  collections.orders.history',
-      'true, false, or a duration',
-    ],
-    ['collections: { orders: { total: no } }', '7:26  collections.orders.total', '"check"|"ignore"'],
-    [
-      'collections: { orders: { filters: { a: } } }',
-      '7:37  collections.orders.filters.a',
-      'a text or a number',
-    ],
-    [
-      'collections: { orders: { filters: { page: 2 } } }',
-      '7:37  collections.orders.filters.page',
-      '--from-page',
-    ],
+    [`  - { id: ${OTHER}, name: ACME, token: x }`, '7:49  organizations[1].name', 'of another organization'],
   ])('%s', (added, place, message) => {
     expectOneProblem(`${SMALLEST}${added}\n`, place, message)
+  })
+
+  it.each<[setting: string, column: number, key: string, message: string]>([
+    ['path: x', 26, 'path', 'a path like /api'],
+    ['path: "/a?x"', 26, 'path', 'goes under filters'],
+    ['key: []', 26, 'key', 'at most 100 different fields'],
+    ['key: [id, id]', 26, 'key', 'at most 100 different fields'],
+    [`key: [${KEY_OF_101}]`, 26, 'key', 'at most 100 different fields'],
+    ['key: [id, a..b]', 36, 'key[1]', 'must be a field'],
+    ['history: 90', 26, 'history', 'true, false, or a duration'],
+    ['total: no', 26, 'total', '"check"|"ignore"'],
+    ['filters: { a: }', 37, 'filters.a', 'a text or a number'],
+    ['filters: { page: 2 }', 37, 'filters.page', '--from-page'],
+  ])('orders: { %s }', (setting, column, key, message) => {
+    const added = `collections: { orders: { ${setting} } }\n`
+    expectOneProblem(SMALLEST + added, `7:${column}  collections.orders.${key}`, message)
   })
 
   it.each<[from: string | RegExp, to: string, place: string, message: string]>([
@@ -123,11 +105,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['token: s', 'token: s s', '6:5  organizations[0].token', 'a token alone'],
     ['token: s', `token: '"s"' #`, '6:5  organizations[0].token', 'a token alone'],
   ])('%s made %s', (from, to, place, message) => {
-    expectOneProblem(
-      SMALLEST.replace(from, to),
-      place.replace('4:5  organizations[0].n', '4:5  organizations[0].n'),
-      message,
-    )
+    expectOneProblem(SMALLEST.replace(from, to), place, message)
   })
 
   it.each<[text: string, place: string]>([
@@ -197,18 +175,14 @@ collections:
   })
 
   it('do not quote the file, where the token may be what is wrong', () => {
-    for (const [from, to] of [
-      ['token: ', 'token:'],
-      ['token: ', 'token: "x" '],
-      ['token: ', 'token: @'],
-      ['token: ', 'token: x: '],
-      ['token: ', 'token: !'],
-      ['token: ', 'token: *'],
-      ['token: secret-of-acme', '"token:secret-of-acme": x'],
-      ['token: secret-of-acme', 'token: secret-of-acme é'],
-      ['token: secret-of-acme', '{ secret-of-acme: x }: y'],
-    ] as const) {
-      const problems = problemsOf(SMALLEST.replace(from, to)).join()
+    const begun = ['token:', 'token: "x" ', 'token: @', 'token: x: ', 'token: !', 'token: *']
+    const files = [
+      ...begun.map((start) => SMALLEST.replace('token: ', start)),
+      ...['"token:secret-of-acme": x', 'token: secret-of-acme é', '{ secret-of-acme: x }: y'].map((line) =>
+        SMALLEST.replace('token: secret-of-acme', line),
+      ),
+    ]
+    for (const problems of files.map((text) => problemsOf(text).join())) {
       expect(problems).not.toBe('')
       expect(problems).not.toContain('secret-of-acme')
     }
