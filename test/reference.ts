@@ -5,7 +5,6 @@ import { isMapping } from '../src/config/yaml.ts'
 import { createCounters, metricsText } from '../src/listener/metrics.ts'
 import { editorSchema, type JsonSchema } from './config/editor-schema.ts'
 import { at, listOf, statusOf } from './helpers/status.ts'
-import { parseScrape } from './listener/exposition.ts'
 
 // The tables of config/REFERENCE.md are made from the code: `npm run reference` writes them, a test compares them.
 
@@ -76,10 +75,9 @@ async function metrics(): Promise<string[][]> {
   const counters = createCounters()
   counters.request('acme', 200)
   const scrape = await metricsText(status, { stalled: null, unusable: null }, counters)
-  const { types, samples } = parseScrape(scrape)
-  return [...types.keys()].map((name) => {
-    const labels = samples.filter((sample) => sample.name === name).flatMap((one) => Object.keys(one.labels))
-    const [, help = ''] = new RegExp(`^# HELP ${name} (.*)$`, 'm').exec(scrape) ?? []
+  return [...scrape.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name = '', help = '']) => {
+    const samples = scrape.split('\n').filter((text) => text.startsWith(`${name}{`))
+    const labels = samples.flatMap((text) => text.match(/\w+(?==")/g) ?? [])
     return [`\`${name}\``, [...new Set(labels)].join(', '), help.replaceAll('\\n', ' ')]
   })
 }
