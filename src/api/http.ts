@@ -1,14 +1,11 @@
 import { once } from 'node:events'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import type { Socket } from 'node:net'
 import { addAbortSignal } from 'node:stream'
 import got, { type PlainResponse, type Request, RequestError } from 'got'
-import { JobError, KnownError } from '../errors.ts'
-import { printable } from '../text.ts'
+import { JobError } from '../errors.ts'
 import { errorOfRequest } from './causes.ts'
 import type { Headers } from './rate/headers.ts'
-import { AT_THE_SERVER, IF_NOT_THE_API } from './response-errors.ts'
 
 export interface HttpOptions {
   /** For connecting, sending, and receiving the last byte of the body. */
@@ -58,24 +55,16 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
     const request = client.stream(url, { headers, signal })
     // An error that comes when nobody waits for the request any more would end the process.
     request.on('error', () => {})
-    // Node tells of a 101 by an event of its own, and the response that got waits for never comes.
-    request.once('request', (sent) =>
-      sent.once('upgrade', (_response: unknown, socket: Socket) => {
-        socket.destroy()
-        request.destroy(new JobError('UNEXPECTED_STATUS', `the server answered (101); ${IF_NOT_THE_API}`))
-      }),
-    )
     try {
       const [response] = (await once(request, 'response')) as [PlainResponse]
       const { statusCode: status, headers: received } = response
       if (!isSuccess(status)) return { status, headers: received, body: await readRefusal(request, status) }
-      refuseEncoding(response)
       return { status, headers: received, body: await readBody(request, maxResponseBytes) }
     } catch (error) {
       signal.throwIfAborted()
       // got's own errors hold the headers of the request, and so the token: they are never passed on, not even as a cause.
       if (!(error instanceof RequestError)) throw error
-      throw error.cause instanceof KnownError ? error.cause : errorOfRequest(error, url, timeoutMs)
+      throw errorOfRequest(error, url, timeoutMs)
     } finally {
       request.destroy()
     }
@@ -85,15 +74,6 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
 /** 206 is a part of a list, which nobody asked for. */
 export function isSuccess(status: number): boolean {
   return status >= 200 && status <= 299 && status !== 206
-}
-
-/** Throws for an encoding that was not asked for. got takes those that it knows from `headers`. */
-function refuseEncoding({ rawHeaders }: PlainResponse): void {
-  const at = rawHeaders.findIndex((name) => /^content-encoding$/i.test(name))
-  const encoding = at < 0 ? '' : (rawHeaders[at + 1] ?? '')
-  if (/^(?:identity|x-gzip|gzip|br|zstd)?$/i.test(encoding)) return
-  const text = `the answer is encoded as ${printable(encoding, 40)}, which was not asked for; ${AT_THE_SERVER}`
-  throw new JobError('BAD_RESPONSE', text)
 }
 
 async function readBody(request: Request, most: number): Promise<Uint8Array> {

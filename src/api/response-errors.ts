@@ -8,7 +8,7 @@ import type { Response } from './http.ts'
 export const AT_THE_SERVER = 'look at the server, or at a proxy before it'
 
 /** What to do about an answer to another question than ours. */
-export const IF_NOT_THE_API = 'look at api.baseUrl and the path of the list, or at a proxy before the API'
+const IF_NOT_THE_API = 'look at api.baseUrl and the path of the list, or at a proxy before the API'
 
 /** What to do about a refusal that is no JSON: the API's own are. */
 export const ELSEWHERE =

@@ -60,7 +60,6 @@ const alert = (number: number) => async () =>
   secured(await serveBytes(Buffer.from([0x15, 3, 3, 0, 2, 2, number]))())
 
 const HTTP = 'HTTP/1.1 200 OK\r\n'
-const UPGRADE = 'HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'
 const whole = gzipSync(JSON.stringify(Array.from({ length: 5000 }, (_, index) => index * 7919)))
 const damaged = Buffer.concat([whole.subarray(0, 200), Buffer.alloc(200, 7), whole.subarray(400)])
 const tooLarge = Buffer.alloc(LIMIT + 1)
@@ -116,15 +115,13 @@ describe('a request without a whole answer', () => {
       /^BAD_RESPONSE .*16 kB of headers/,
     ],
     ['folded headers', serveBytes(`${HTTP}X-A: a\r\n b: c\r\n\r\n`), /^BAD_RESPONSE.*breaks its rules.*HPE_/],
-    ['another protocol', serveBytes(UPGRADE), /^UNEXPECTED_STATUS .* \(101\); look at api.baseUrl/],
     ['gzip that is none', encoded('gzip', NO_JSON), /^BAD_RESPONSE .*not compressed as its Content-Encoding/],
     ['zstd that is none', encoded('zstd', NO_JSON), /^BAD_RESPONSE .*not compressed as its Content-Encoding/],
     [
       'raw deflate',
       encoded('deflate', deflateRawSync('[]')),
-      /^BAD_RESPONSE .*as deflate, which was not asked/,
+      /^BAD_RESPONSE .*not compressed as its Content-Encoding/,
     ],
-    ['an unknown encoding', encoded('compress', NO_JSON), /encoded as compress, which was not asked/],
     [
       'a body beyond the limit, with a length',
       serving((response) => response.setHeader('content-length', LIMIT + 1).end(tooLarge)),
