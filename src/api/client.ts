@@ -7,16 +7,8 @@ import { readPage } from './page.ts'
 import type { RateRules } from './rate/budget.ts'
 import { readRateHeaders, serverTime } from './rate/headers.ts'
 import { createRateLimiter, type RateLimiter, type RequestOptions } from './rate/limiter.ts'
-import {
-  ELSEWHERE,
-  errorOfStatus,
-  isFailure,
-  isForeign,
-  redact,
-  textOf,
-  whatItSays,
-  withPageContext,
-} from './response-errors.ts'
+import { redact, withPageContext } from './redact.ts'
+import { ELSEWHERE, errorOfStatus, isFailure, isForeign, textOf, whatItSays } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import type { TokenHold } from './token-hold.ts'
 

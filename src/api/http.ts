@@ -4,7 +4,7 @@ import { Agent as HttpsAgent } from 'node:https'
 import { addAbortSignal } from 'node:stream'
 import got, { type PlainResponse, type Request, RequestError } from 'got'
 import { JobError } from '../errors.ts'
-import { errorOfRequest } from './causes.ts'
+import { errorOfRequest } from './network-errors.ts'
 import type { Headers } from './rate/headers.ts'
 
 export interface HttpOptions {

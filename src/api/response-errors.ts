@@ -1,7 +1,7 @@
-import { JobError, KnownError, RetryableError } from '../errors.ts'
+import { JobError, type KnownError, RetryableError } from '../errors.ts'
 import { isJsonObject, type JsonValue } from '../json/value.ts'
 import type { Job } from '../sync/types.ts'
-import { jobName, printable } from '../text.ts'
+import { printable } from '../text.ts'
 import type { Response } from './http.ts'
 
 /** What to do about an answer that the API itself would not write. */
@@ -104,42 +104,4 @@ function parsed(text: string): JsonValue | undefined {
   } catch {
     return undefined
   }
-}
-
-/** The error with the page in front of its message, and without a token that the server may have echoed. */
-export function withPageContext(error: unknown, job: Job, page: number, token: string): unknown {
-  const message = (text: string) => `${jobName(job)} page ${page}: ${redact(text, token)}`
-  if (error instanceof RetryableError) return new RetryableError(error.code, message(error.message))
-  if (error instanceof JobError) return new JobError(error.code, message(error.message))
-  if (!(error instanceof Error) || error instanceof KnownError || error.name === 'AbortError') return error
-  // An unexpected error may hold anything, such as the request's headers.
-  const known = new JobError('INTERNAL', message(`unexpected: ${printable(error.message, 500)}`))
-  known.stack = redact(error.stack ?? '', token)
-  return known
-}
-
-/** So many consecutive characters of a token, from anywhere in it, are no coincidence. */
-const TELLING = 12
-
-/**
- * The text without each word that holds the token or a piece of it, as it is, percent-encoded, in other case or with
- * backslashes: a server may echo the request's headers.
- */
-export function redact(text: string, token: string): string {
-  if (token === '') return text
-  const pieces = [token, encodeURIComponent(token)].flatMap((one) => piecesOf(folded(one)))
-  return text.replace(/\S+/g, (word) => {
-    const read = folded(word)
-    return pieces.some((piece) => read.includes(piece)) ? '[token]' : word
-  })
-}
-
-/** The number of backslashes only says how often a text was quoted. */
-function folded(text: string): string {
-  return text.toLowerCase().replaceAll('\\', '')
-}
-
-function piecesOf(token: string): string[] {
-  const length = Math.min(token.length, TELLING)
-  return Array.from({ length: token.length - length + 1 }, (_, at) => token.slice(at, at + length))
 }

@@ -1,7 +1,7 @@
 import { ERRORS } from '../errors.ts'
 import { counted, inWords, printable } from '../text.ts'
+import type { Problem } from './list-text.ts'
 import type { NextStep } from './next-step.ts'
-import type { Problem } from './notes.ts'
 import type { JobStatus, Status } from './status.ts'
 import { gravestFirst, isErrorCode, needsAttention, STATES } from './verdict.ts'
 

@@ -2,8 +2,8 @@ import manifest from '../../package.json' with { type: 'json' }
 import { isAhead } from '../clock.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
+import { misfitText, notesOf, type Problem, problemOf, shareTexts } from './list-text.ts'
 import { type NextStep, nextStep, restartText, stepsOf, stepsOfTheWhole, typed } from './next-step.ts'
-import { misfitText, notesOf, type Problem, problemOf, shareTexts } from './notes.ts'
 import { type Pace, timeLeft } from './time-left.ts'
 import { checkExitCode, gravestFirst, isOverdue, type State, stateOf, verdict } from './verdict.ts'
 

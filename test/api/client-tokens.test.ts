@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import nock from 'nock'
 import { describe, expect, it } from 'vitest'
-import { redact } from '../../src/api/response-errors.ts'
+import { redact } from '../../src/api/redact.ts'
 import { KnownError, TokenRefusedError } from '../../src/errors.ts'
 import { createSetting, TOKEN } from './helpers/api.ts'
 import { createJob, pageText } from './helpers/job.ts'
