@@ -16,8 +16,6 @@ export interface Pace {
 /** Fewer answers do not show how fast a server is: the beginning of a run is part of the first. */
 const ENOUGH_PAGES = 3
 
-const MINUTE_MS = 60_000
-
 /**
  * Milliseconds until a walk has read its list, wherever people are told: by what the limit allows for its requests and those of the other
  * lists, or by the server's speed where that takes longer. Null before one of the two is known, and when all is read.
@@ -31,17 +29,8 @@ export function timeLeft(pace: Pace, all: readonly Pace[]): number | null {
   if (!pagesLeft || (perMinute === null && !isPaced) || lists.some((one) => one.pages === 0)) return null
   // They take turns, so a longer one sends no more than this one meanwhile. One that does not say its length is taken for as long.
   const requests = lists.reduce((sum, one) => sum + Math.min(one.pagesLeft ?? pagesLeft, pagesLeft), 0)
-  const sent = lists.reduce((sum, one) => sum + one.pages, 0)
   const bySpeed = isPaced ? (Math.max(runMs - waitedMs, 0) / pages) * pagesLeft : 0
-  const byLimit = perMinute === null ? 0 : msToSend(requests, perMinute, sent, runMs)
-  const ms = Math.round(Math.max(bySpeed, byLimit, waitMs))
-  // Where the limit holds nothing back, only the server's speed says how long it takes.
-  return ms === 0 && !isPaced ? null : ms
-}
-
-/** What the first minute still allows leaves at once, the others at the pace of the limit. `sent`: since the first left, `ms` ago. */
-function msToSend(requests: number, perMinute: number, sent: number, ms: number): number {
-  if (ms >= MINUTE_MS) return (requests / perMinute) * MINUTE_MS
-  const later = requests - Math.max(Math.floor(perMinute) - sent, 0)
-  return later <= 0 ? 0 : MINUTE_MS - ms + Math.max(later / perMinute - 1, 0) * MINUTE_MS
+  // A fresh minute may take all of them at once: then this is too long, by less than a minute.
+  const byLimit = perMinute === null ? 0 : (requests / perMinute) * 60_000
+  return Math.round(Math.max(bySpeed, byLimit, waitMs))
 }

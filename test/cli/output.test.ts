@@ -61,7 +61,7 @@ const NO_RUN: JobResult = {
 
 it.each<[string, pages: number, JobEvent[], string]>([
   ['before its first page', 0, [], 'waits for its first page'],
-  ['by its limit', 2, [], 'page 2 of 40, 50 rows, about 50 seconds left'],
+  ['by its limit', 2, [], 'page 2 of 40, 50 rows, about 2 minutes left'],
   [
     'that waits',
     20,

@@ -18,13 +18,10 @@ it.each<[string, Partial<Pace>, others: Partial<Pace>[], number | null]>([
   ['is not known before the length of the list is', { ...FIRST, pagesLeft: null }, [], null],
   ['is none once all is read', { ...LATER, pagesLeft: 0 }, [], null],
   ['is not known from two answers without a limit', { pages: 2, runMs: 9000 }, [], null],
-  ['is not known from one answer where the first minute allows all', { ...FIRST, perMinute: 120 }, [], null],
   ['is not known before the other lists of the limit answer', FIRST, [{ pages: 0 }], null],
   ['goes by the speed of the server, waits apart', { pages: 4, runMs: 9000, waitedMs: 7000 }, [], 50_000],
-  // 1 and 59 in the first minute, 41 in the second.
-  ['goes by a fresh minute', FIRST, [], 59_000],
-  ['then by the pace of the limit', { ...FIRST, pagesLeft: 1000 }, [], 59_000 + (941 / 60 - 1) * MINUTE],
-  ['and by that alone later', LATER, [], (100 / 30) * MINUTE],
+  ['goes by the pace of the limit from the first answer on', FIRST, [], 100_000],
+  ['and later', LATER, [], (100 / 30) * MINUTE],
   [
     'counts what other lists of the limit send meanwhile',
     LATER,
