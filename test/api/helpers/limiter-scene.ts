@@ -23,7 +23,7 @@ interface Setting {
   budgetKey?: string
 }
 
-export function createSetting({
+export function createScene({
   rules,
   store = createTestBudgetStore(),
   slots = pLimit(8),

@@ -3,7 +3,7 @@ import pLimit from 'p-limit'
 import { expect, it } from 'vitest'
 import { MINUTE, SECOND } from '../helpers/budgets.ts'
 import { createSteppedClock, settle } from '../helpers/clock.ts'
-import { createSetting, passing } from '../helpers/limiter-scene.ts'
+import { createScene, passing } from '../helpers/limiter-scene.ts'
 import { createTestBudgetStore } from '../helpers/stores.ts'
 
 // What is promised of one budget that two processes share, whatever they ask, are answered, and are told to stop.
@@ -28,7 +28,7 @@ function createModel() {
   const store = createTestBudgetStore()
   const limiters = [0, 1].map(() => {
     const rules = { requestsPerMinute: CEILING, maxWaitMs: MAX_WAIT }
-    return createSetting({ clock, store, slots: pLimit(SLOTS), rules }).limiter
+    return createScene({ clock, store, slots: pLimit(SLOTS), rules }).limiter
   })
   const asked: Asked[] = []
   /** No request leaves before: the longest pause that a server asked for, with the second that is added to each. */

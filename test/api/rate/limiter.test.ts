@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Urgency } from '../../../src/sync/types.ts'
 import { announced, MINUTE } from '../helpers/budgets.ts'
 import { settle } from '../helpers/clock.ts'
-import { createSetting, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
+import { createScene, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
 import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
 
 describe('an open budget', () => {
@@ -15,7 +15,7 @@ describe('an open budget', () => {
       reads++
       return store.read(scope)
     }
-    const { limiter } = createSetting({ store: { ...store, read } })
+    const { limiter } = createScene({ store: { ...store, read } })
     const { signal } = new AbortController()
     for (const remaining of [60, 59, 58]) {
       const one = passing(limiter, { signal })
@@ -30,7 +30,7 @@ describe('an open budget', () => {
   })
 
   it('lets one request leave first, and the others when it is answered or fails', async () => {
-    const { limiter, clock } = createSetting()
+    const { limiter, clock } = createScene()
     const [first, second, third] = [passing(limiter), passing(limiter), passing(limiter)]
     await clock.pass(30_000)
     expect([first, second, third].map(({ sent }) => sent)).toEqual([true, false, false])
@@ -45,8 +45,8 @@ describe('an open budget', () => {
   it('shares its slots with other budgets, and decides again once it has one', async () => {
     const slots = pLimit(1)
     const [{ limiter, clock }, other] = [
-      createSetting({ slots, rules: { requestsPerMinute: 1 } }),
-      createSetting({ slots, budgetKey: 'b' }),
+      createScene({ slots, rules: { requestsPerMinute: 1 } }),
+      createScene({ slots, budgetKey: 'b' }),
     ]
     const first = passing(other.limiter)
     await settle()
@@ -73,7 +73,7 @@ it.each([
     if (fails) throw new Error('the disk is full')
     return store.compareAndSet(...asked)
   }
-  const { limiter, clock } = createSetting({ store: { ...store, compareAndSet }, slots: pLimit(1) })
+  const { limiter, clock } = createScene({ store: { ...store, compareAndSet }, slots: pLimit(1) })
   await hear(limiter)
   const lost = passing(limiter)
   if (isThrottled) await settle()
@@ -91,7 +91,7 @@ it.each([
 
 describe('waiters', () => {
   it('each report why and until when', async () => {
-    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const { limiter, clock } = createScene({ rules: { requestsPerMinute: 1 } })
     const open = clock.now() + OUR_MINUTE
     await hear(limiter)
 
@@ -110,7 +110,7 @@ describe('waiters', () => {
   })
 
   it('leave one by one after a pause until there is an answer: refreshes first, older pages last', async () => {
-    const { limiter, clock } = createSetting()
+    const { limiter, clock } = createScene()
     await hear(limiter)
     const one = passing(limiter)
     await settle()
@@ -132,7 +132,7 @@ describe('waiters', () => {
 })
 
 it('a refresh finds room every 2 seconds beside a walk that asks all the time', async () => {
-  const { limiter, clock } = createSetting({ rules: { refreshPercent: 50 } })
+  const { limiter, clock } = createScene({ rules: { refreshPercent: 50 } })
   const stop = new AbortController()
   const { signal } = stop
   let left = 0
@@ -167,7 +167,7 @@ describe('a pause', () => {
       if (isLocked) await unlocked
       return store.compareAndSet(...asked)
     }
-    const { limiter, clock } = createSetting({ store: { ...store, compareAndSet } })
+    const { limiter, clock } = createScene({ store: { ...store, compareAndSet } })
     await hear(limiter)
     const refused = passing(limiter)
     await settle()
@@ -185,7 +185,7 @@ describe('a pause', () => {
   })
 
   it('of just maxWait is waited for, whatever is added to it; one that is longer is refused at once, with nothing sent', async () => {
-    const { limiter, clock, store } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
+    const { limiter, clock, store } = createScene({ rules: { maxWaitMs: 5 * MINUTE } })
     store.change('a', { closedUntil: clock.now() + 5 * MINUTE + 1000 })
     expect(await limiter.refusal()).toBeNull()
     const closedUntil = clock.now() + 120 * MINUTE

@@ -4,7 +4,7 @@ import type { RateRules } from '../../../src/api/rate/budget.ts'
 import { type Headers, readRateHeaders } from '../../../src/api/rate/headers.ts'
 import { MINUTE } from '../helpers/budgets.ts'
 import { createSteppedClock } from '../helpers/clock.ts'
-import { createSetting } from '../helpers/limiter-scene.ts'
+import { createScene } from '../helpers/limiter-scene.ts'
 import { createTestBudgetStore } from '../helpers/stores.ts'
 
 // Real rate limiters over half an hour of simulated time, killed and restarted within a window: how much of a server's limit they use, and
@@ -86,7 +86,7 @@ async function simulate({
   for (let index = 0; index < others * 30; index++)
     void clock.sleep((index * MINUTE) / others + 700, never).then(() => server(clock.now()))
 
-  async function sendUntil(end: number, { limiter }: ReturnType<typeof createSetting>): Promise<void> {
+  async function sendUntil(end: number, { limiter }: ReturnType<typeof createScene>): Promise<void> {
     const onTheWay = () => clock.sleep(20 + random() * latency, never)
     const send = async () => {
       await onTheWay()
@@ -104,7 +104,7 @@ async function simulate({
   let begun = 0
   for (const end of [...KILLED, HALF_HOUR]) {
     for (let process = 0; process < processes; process++) {
-      const setting = createSetting({ clock, store, slots: pLimit(senders), ...(rules && { rules }) })
+      const setting = createScene({ clock, store, slots: pLimit(senders), ...(rules && { rules }) })
       for (let sender = 0; sender < senders; sender++) void sendUntil(START + end, setting)
     }
     await clock.pass(end - begun)
