@@ -168,7 +168,7 @@ describe('a worker', () => {
     const refreshed = Promise.withResolvers<void>()
     await tells('finished b')
     told.length = 0
-    await wait(5)
+    await expect.poll(() => worker.isRunning(jobOf('b'))).toBe(false)
     worker.runBetween(jobOf('b'), () => refreshed.promise)
     add('lists', 'b')
 

@@ -87,10 +87,9 @@ export function allowedPerMinute(
   rules: Pick<RateRules, 'requestsPerMinute' | 'sharePercent'>,
 ): number | null {
   const { requestsPerMinute: most } = rules
-  const share = limit === null ? Number.POSITIVE_INFINITY : shareOf(limit, rules)
-  const ceiling = most === null ? Number.POSITIVE_INFINITY : Math.max(Math.floor(most), Math.min(most, 1))
-  const allowed = Math.min(share, ceiling)
-  return allowed === Number.POSITIVE_INFINITY ? null : allowed
+  const ours = most === null ? null : Math.max(Math.floor(most), Math.min(most, 1))
+  const theirs = limit === null ? null : shareOf(limit, rules)
+  return ours === null || theirs === null ? (ours ?? theirs) : Math.min(ours, theirs)
 }
 
 /** The budget without what is over, or lies further in the future than it can: then the clock was set back. */
