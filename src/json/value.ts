@@ -107,12 +107,6 @@ export function sortedJson(record: Readonly<Record<string, unknown>>): string {
   return JSON.stringify(Object.fromEntries(sorted))
 }
 
-/** Packs texts into one: a single text is itself, several are a JSON list. */
-export function packTexts(texts: readonly string[]): string {
-  const [first, ...others] = texts
-  return first !== undefined && others.length === 0 ? first : JSON.stringify(texts)
-}
-
 /**
  * Whether two JSON values are the same: the order of fields does not count, numbers are compared by value (1.10 is
  * 1.1), a missing field differs from null.

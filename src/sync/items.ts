@@ -7,7 +7,6 @@ import {
   type JsonObject,
   type JsonValue,
   numberText,
-  packTexts,
   sameJson,
 } from '../json/value.ts'
 import { jobName, printable } from '../text.ts'
@@ -91,7 +90,9 @@ export function readKey(paths: readonly string[], item: JsonObject): Key | strin
     if (typeof part === 'string') return `key "${path}" ${part}`
     parts.push(part)
   }
-  const id = packTexts(parts.map((part) => part.text))
+  const texts = parts.map((part) => part.text)
+  // A single text is itself, several are a JSON list.
+  const id = texts.length === 1 ? texts.join() : JSON.stringify(texts)
   return Buffer.byteLength(id) > LONGEST_ID_BYTES
     ? `key "${paths.join(', ')}" is longer than 2,400 bytes`
     : { id, parts }

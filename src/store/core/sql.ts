@@ -34,7 +34,7 @@ export interface Dialect {
   now: string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
-  /** An expression for the id of a row, as `packTexts` writes it. */
+  /** An expression for the id of a row, as `readKey` of `sync/items.ts` has it. */
   idOfRow(keys: Keys, row: string): string
   /** A condition: the row has this id, which `idOfRow` has made with the same keys. */
   hasId(keys: Keys, row: string, id: string): string
