@@ -119,7 +119,7 @@ function goOn(row: StatusRow): Step {
 type Named = Pick<StatusRow, 'organization' | 'organization_id' | 'collection'>
 
 /** A step for some lists. `isAll`: for all organizations, so that none is named. */
-export function typed({ say, verb, of, options }: Step, lists: readonly Named[], isAll = false): NextStep {
+export function stepFor({ say, verb, of, options }: Step, lists: readonly Named[], isAll = false): NextStep {
   if (verb === null) return { say, command: null }
   const organizations = isAll ? [] : lists.map(({ organization }) => organization)
   const collections = of === 'list' ? lists.map(({ collection }) => collection) : []
@@ -147,7 +147,7 @@ export function stepsOf(all: readonly { list: Named; step: Step | null }[]): Nex
     const named = count(group)
     const isAll = named > 1 && (named === count(all) || named > MOST_NAMED)
     const lists = group.map(({ list }) => list)
-    return typed(group[0]?.step ?? SYNC, lists, isAll)
+    return stepFor(group[0]?.step ?? SYNC, lists, isAll)
   })
 }
 

@@ -3,7 +3,7 @@ import { isAhead } from '../clock.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { misfitText, notesOf, type Problem, problemOf, shareTexts } from './list-text.ts'
-import { type NextStep, nextStep, restartText, stepsOf, stepsOfTheWhole, typed } from './next-step.ts'
+import { type NextStep, nextStep, restartText, stepFor, stepsOf, stepsOfTheWhole } from './next-step.ts'
 import { type Pace, timeLeft } from './time-left.ts'
 import { checkExitCode, gravestFirst, isOverdue, type State, stateOf, verdict } from './verdict.ts'
 
@@ -115,7 +115,7 @@ export function createStatus(facts: StatusFacts): Status {
     const isTooOld = job.too_old === true || job.too_stale === true
     const context = { isTooOld, tokenPlace, isServed, restart }
     const step = unusable === null ? nextStep(row, job.state, context) : null
-    job.next = step && typed(step, [row])
+    job.next = step && stepFor(step, [row])
     // A `start` with an older configuration may have another schedule, or not know the list.
     if (plan?.nextRunAt != null && unusable === null && restart === null)
       job.next_run_at = new Date(plan.nextRunAt).toISOString()

@@ -133,7 +133,7 @@ export function verdict(status: Told, isConfigLost: boolean): string {
   const allowed = '--max-age or --fresh allows'
   const sentence =
     unusable ??
-    alarmText(jobs) ??
+    attentionText(jobs) ??
     (isConfigLost ? CONFIG_LOST : null) ??
     some(old, jobs, [`is older than ${allowed}`, `are older than ${allowed}`]) ??
     stateText(status) ??
@@ -155,7 +155,7 @@ function some(
 }
 
 /** How many lists need attention, and why, the gravest reason first; null: none does. */
-function alarmText(jobs: readonly JobStatus[]): string | null {
+function attentionText(jobs: readonly JobStatus[]): string | null {
   const inNeed = gravestFirst(jobs.filter(needsAttention))
   const reasons = Array.from(
     Map.groupBy(inNeed, ({ state: name }) => name),
