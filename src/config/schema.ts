@@ -164,7 +164,7 @@ const collectionName = z
 const OWN_ENDS = /_(?:raw|json|history|versions|changes)$/i
 
 /** False: not synced. True, empty or settings: synced. */
-function collectionsOf<Settings extends z.ZodType>(one: Settings, meaning: string) {
+function mappingOfCollections<Settings extends z.ZodType>(one: Settings, meaning: string) {
   const entry = z.union(
     [truth, z.null(), one],
     'must be a mapping of settings ({} for the defaults), or false',
@@ -192,7 +192,7 @@ const organization = mapping({
   tokenFile: filePath.optional().describe('File that holds the access token; read again for each run'),
   schedule: cron.optional().describe('Instead of the schedule for all'),
   refresh: refresh.optional().describe('Instead of the refreshes for all'),
-  collections: collectionsOf(
+  collections: mappingOfCollections(
     mapping(overridable),
     'Settings for this organization only (all but key); one set to false is not synced',
   ),
@@ -248,7 +248,7 @@ export const FileSchema = mapping({
     }),
     'Health, metrics and status over HTTP. Default: no listener',
   ),
-  collections: collectionsOf(
+  collections: mappingOfCollections(
     Collection,
     'The lists to mirror; orders and establishments are there unless false',
   ),
