@@ -3,49 +3,52 @@ import { isDue } from '../schedule/due.ts'
 import type { SchedulerEvents } from '../schedule/scheduler.ts'
 import { startWorker, type WorkerScheduler } from '../schedule/workers.ts'
 import { lastRuns } from '../store/core/runs.ts'
-import type { JobResult } from '../sync/job.ts'
 import { jobKey } from '../text.ts'
+import type { RunOne } from './commands/start.ts'
 import type { PlannedJob } from './keep-fresh.ts'
 import type { OpenMirror } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 import type { CommandSession } from './session.ts'
 
-export interface SharedStart {
+// The schedule of a `start` that shares its mirror with other workers.
+
+interface Sharing {
   runtime: Runtime
   planned: readonly PlannedJob[]
   session: CommandSession
   events: SchedulerEvents
   signal: AbortSignal
-  onResult: (result: JobResult) => void
+  runOne: RunOne
 }
 
-/** Starts the schedule of a mirror that several workers share: its lists wait in one queue. Throws MirrorError. */
+/** Starts the schedule: the lists of all workers wait in one queue. Throws MirrorError. */
 export async function startSharing(
   openQueue: NonNullable<OpenMirror['openQueue']>,
-  options: SharedStart,
+  sharing: Sharing,
 ): Promise<WorkerScheduler> {
-  const { runtime, planned, session, events, signal } = options
+  const { runtime, planned, session, events, signal } = sharing
   const onError = (error: unknown, name = '') => {
     // The signal has ended what waited for a server that is away.
     if (signal.aborted) return
     // A list needs the server before and after its run, too.
-    if (name !== '' && !(error instanceof KnownError)) events.onError(name, error)
-    else {
-      const { code, message } = toKnownError(error)
-      session.logger.warn(
-        { event: 'queue_trouble', error_code: code, error_message: message },
-        'the queue of the workers cannot be used; trying again',
-      )
-    }
+    if (name !== '' && !(error instanceof KnownError)) return events.onError(name, error)
+    const { code, message } = toKnownError(error)
+    session.logger.warn(
+      { event: 'queue_trouble', error_code: code, error_message: message },
+      'the queue of the workers cannot be used; trying again',
+    )
   }
   const queue = await openQueue(onError)
-  const jobs = planned.map(({ selected: { organization, job }, ...plan }) => ({
-    ...plan.scheduled,
-    key: jobKey(organization.id, job.collection.name),
-    budget: session.budgetOf(organization),
-    isRefreshed: organization.refresh !== false,
-    run: () => runOnce({ selected: { organization, job }, ...plan }, options),
-  }))
+  const jobs = planned.map((job) => {
+    const { organization, job: list } = job.selected
+    return {
+      ...job.scheduled,
+      key: jobKey(organization.id, list.collection.name),
+      budget: session.budgetOf(organization),
+      isRefreshed: organization.refresh !== false,
+      run: () => runOnce(job, sharing),
+    }
+  })
   const { now } = session
   const worker = startWorker(jobs, { ...runtime, queue, now, ownNow: runtime.now, signal, onError })
   return {
@@ -63,16 +66,13 @@ export async function startSharing(
  */
 async function runOnce(
   { selected, scheduled }: PlannedJob,
-  { session, signal, onResult }: SharedStart,
+  { session, runOne }: Sharing,
 ): Promise<'over' | 'again'> {
-  const { organization, collection } = selected.job
-  const names = { organization: organization.id, collection: collection.name }
+  const organization = selected.organization.id
+  const collection = selected.job.collection.name
   const last = await session.run(lastRuns)
-  if (!isDue(last(organization.id, collection.name), scheduled, session.now())) return 'over'
-  if (!(await session.leases.isFree(names))) return 'again'
-  const [result] = await session.runJobs([selected], { trigger: 'schedule', signal })
-  if (!result) return 'over'
-  onResult(result)
-  const { error } = result
-  return error !== null && (error.code === 'BUSY' || error instanceof InterruptedError) ? 'again' : 'over'
+  if (!isDue(last(organization, collection), scheduled, session.now())) return 'over'
+  if (!(await session.leases.isFree({ organization, collection }))) return 'again'
+  const error = await runOne(selected)
+  return error?.code === 'BUSY' || error instanceof InterruptedError ? 'again' : 'over'
 }

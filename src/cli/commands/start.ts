@@ -46,8 +46,11 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
       try {
         return await runOnMirror({ config, runtime, log, listening, jobs })
       } catch (error) {
-        if (!(error instanceof MirrorUnavailableError || (signal.aborted && isOfTheEnd(error)))) throw error
-        if (signal.aborted) break
+        // The signal ends waits for a mirror early.
+        const isOfTheEnd =
+          signal.aborted && error instanceof KnownError && !(error instanceof MirrorLostError)
+        if (isOfTheEnd) break
+        if (!(error instanceof MirrorUnavailableError)) throw error
         // As a running one does: it stays up, says why, and tries again.
         const { message } = error
         listening?.tellUnusable(message)
@@ -61,11 +64,6 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   } finally {
     await listening?.close()
   }
-}
-
-/** A signal ends waits for a mirror early. */
-function isOfTheEnd(error: unknown): error is KnownError {
-  return error instanceof KnownError && !(error instanceof MirrorLostError)
 }
 
 /** Opens the mirror, and runs the jobs until the signal. */
@@ -84,39 +82,25 @@ async function runOnMirror(daemon: Daemon): Promise<number> {
   }
 }
 
+/** Runs a job by itself, and tells the listener how it ended. Never rejects. */
+export type RunOne = (
+  selected: SelectedJob,
+  how?: Pick<HowToRun, 'instead' | 'waitForOwner'>,
+) => Promise<JobResult['error']>
+
 async function runScheduled(daemon: Daemon, session: CommandSession): Promise<number> {
-  const { config, runtime, listening } = daemon
+  const { runtime, listening } = daemon
   const { logger, openQueue } = session
   const lost = new AbortController()
   const signal = AbortSignal.any([runtime.signal, lost.signal])
-  const onResult = (result: JobResult) => {
+  const runOne: RunOne = async (selected, how = {}) => {
+    const [result] = await session.runJobs([selected], { ...how, trigger: 'schedule', signal })
+    if (!result) return null
     listening?.onResult(result)
     if (result.error instanceof MirrorLostError) lost.abort(result.error)
+    return result.error
   }
-  /** Runs a job by itself, and reports how it ended. It never rejects. */
-  const runOne = async (selected: SelectedJob, how: Pick<HowToRun, 'instead' | 'waitForOwner'>) => {
-    const results = await session.runJobs([selected], { ...how, trigger: 'schedule', signal })
-    for (const result of results) onResult(result)
-    return { hasFailed: results.some(({ error }) => error !== null) }
-  }
-  const last = await session.run(lastRuns)
-  const planned = daemon.jobs.map((selected): PlannedJob => {
-    const { organization, job } = selected
-    const schedule = { expression: organization.schedule, timezone: config.timezone }
-    const dueAtStart = isDue(last(organization.id, job.collection.name), schedule, session.now())
-    // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
-    // otherwise leave the rest for tomorrow.
-    let waitForOwner = dueAtStart
-    const runAtTick = () => {
-      const how = { waitForOwner }
-      waitForOwner = false
-      return runOne(selected, how)
-    }
-    return { selected, scheduled: { name: jobName(job), ...schedule, dueAtStart, run: runAtTick } }
-  })
-  const due = planned.filter(({ scheduled }) => scheduled.dueAtStart).length
-  const text = `started: ${counted(planned.length, 'list')}, ${due} of them due now`
-  logger.info({ event: 'daemon_started', jobs: planned.length, due }, text)
+  const planned = await planOf(daemon, session, runOne)
   const events: SchedulerEvents = {
     onOverlap: (job) =>
       logger.info({ event: 'schedule_skipped', job }, 'still being read, so this scheduled run is skipped'),
@@ -131,7 +115,7 @@ async function runScheduled(daemon: Daemon, session: CommandSession): Promise<nu
         session,
         events,
         signal,
-        onResult,
+        runOne,
       })
     : startScheduler(
         planned.map(({ scheduled }) => scheduled),
@@ -141,8 +125,9 @@ async function runScheduled(daemon: Daemon, session: CommandSession): Promise<nu
   listening?.serve(session, scheduler)
   const keeping = keepFresh({
     jobs: planned.filter(({ selected }) => selected.organization.refresh !== false),
-    read: async (selected) =>
-      (await mayRead(session, selected)) ? runOne(selected, { instead: 'due' }) : { hasFailed: true },
+    read: async (selected) => ({
+      hasFailed: !(await mayRead(session, selected)) || (await runOne(selected, { instead: 'due' })) !== null,
+    }),
     plan: session.refreshes,
     scheduler,
     runtime: { now: session.now, sleep: runtime.sleep },
@@ -153,6 +138,33 @@ async function runScheduled(daemon: Daemon, session: CommandSession): Promise<nu
   await keeping
   await scheduler.stop()
   return exitCode
+}
+
+/** When each job runs, and what is due at the start. */
+async function planOf(
+  { config, jobs }: Daemon,
+  { run, now, logger }: CommandSession,
+  runOne: RunOne,
+): Promise<PlannedJob[]> {
+  const last = await run(lastRuns)
+  const planned = jobs.map((selected): PlannedJob => {
+    const { organization, job } = selected
+    const schedule = { expression: organization.schedule, timezone: config.timezone }
+    const dueAtStart = isDue(last(organization.id, job.collection.name), schedule, now())
+    // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
+    // otherwise leave the rest for tomorrow.
+    let waitForOwner = dueAtStart
+    const runAtTick = () => {
+      const how = { waitForOwner }
+      waitForOwner = false
+      return runOne(selected, how)
+    }
+    return { selected, scheduled: { name: jobName(job), ...schedule, dueAtStart, run: runAtTick } }
+  })
+  const due = planned.filter(({ scheduled }) => scheduled.dueAtStart).length
+  const text = `started: ${counted(planned.length, 'list')}, ${due} of them due now`
+  logger.info({ event: 'daemon_started', jobs: planned.length, due }, text)
+  return planned
 }
 
 /** Whether no other process reads the list: who walks it refreshes it, too. A mirror that cannot be used is told of by the next walk. */
