@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { EXIT_OF_SIGNAL } from './cli/exit-code.ts'
-import { createIsAlive, processName } from './cli/process-mark.ts'
+import { createIsAlive, processName } from './cli/process-name.ts'
 import { runProgram } from './cli/program.ts'
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const

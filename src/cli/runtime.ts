@@ -11,7 +11,7 @@ export interface Output extends Writable {
 export interface Runtime {
   env: Record<string, string | undefined>
   cwd: string
-  /** As `process-mark.ts` makes it: no other process has it, on any machine. */
+  /** As `process-name.ts` makes it: no other process has it, on any machine. */
   processName: string
   /** Whether the process of this name lives; null where nobody here can know. */
   isAlive: (name: string) => boolean | null

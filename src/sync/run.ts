@@ -79,7 +79,7 @@ async function acquire(options: LeaseOptions): Promise<Lease> {
   }
 }
 
-/** `the scheduler of process 4711 on worker-2`. `name`: as `process-mark.ts` makes it; or `another process`, while it is not written yet. */
+/** `the scheduler of process 4711 on worker-2`. `name`: as `process-name.ts` makes it; or `another process`, while it is not written yet. */
 export function ownerName(name: string, work: OwnerWork | null): string {
   const [, host, pid] = /^(.*)-(\d+)-[0-9a-f]{12}$/.exec(name) ?? []
   const process = pid === undefined ? name : `process ${pid} on ${host}`

@@ -68,13 +68,6 @@ it.for<[string, RegExp]>([
   },
 )
 
-it('NODE_DEBUG, with which Node itself would print the token, is refused', async () => {
-  const ended = await workspace.run(['sync'], { env: { NODE_DEBUG: 'http' } })
-
-  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('NODE_DEBUG') })
-  nothingHappened()
-})
-
 it.for<[string, number]>([
   ['query VALUES(1)', 4],
   ['export orders --format csv', 4],

@@ -53,17 +53,19 @@ describe('a list of the sandbox', () => {
     expect(walk(ORDERS, other)[0]?.data).not.toEqual(pages[0]?.data)
   })
 
-  it.each<[string, object]>([
-    [
-      `${ORDERS}?page=2`,
-      { meta: { current_page: 2, from: 26, to: 50, last_page: 3, per_page: 25, total: 60 } },
-    ],
-    [`${ORDERS}?page=9`, { data: [], links: { next: null }, meta: { from: null, to: null, total: 60 } }],
-    [`${ORDERS}?page=abc`, { meta: { current_page: 1 }, message: 'Orders retrieved successfully.' }],
-    [`${ORDERS}?state=unheard`, { data: [], meta: { last_page: 1, total: 0 }, success: true }],
-    ['/api/v1/admin/establishments', { links: { next: null }, meta: { total: 3 } }],
-  ])('asked for as %s', (target, body) => {
-    expect(open().get(target).body).toMatchObject(body)
+  it('has the counts of its pages, and past its end an empty one', () => {
+    const { get } = open()
+
+    expect(get(`${ORDERS}?page=2`).body).toMatchObject({
+      meta: { current_page: 2, from: 26, to: 50, last_page: 3, per_page: 25, total: 60 },
+      success: true,
+      message: 'Orders retrieved successfully.',
+    })
+    expect(get(`${ORDERS}?page=9`).body).toMatchObject({
+      data: [],
+      links: { next: null },
+      meta: { from: null, to: null, total: 60 },
+    })
   })
 
   it('carries its filters through all pages', () => {

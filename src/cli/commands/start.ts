@@ -125,9 +125,7 @@ async function runScheduled(daemon: Daemon, session: CommandSession): Promise<nu
   listening?.serve(session, scheduler)
   const keeping = keepFresh({
     jobs: planned.filter(({ selected }) => selected.organization.refresh !== false),
-    read: async (selected) => ({
-      hasFailed: !(await mayRead(session, selected)) || (await runOne(selected, { instead: 'due' })) !== null,
-    }),
+    read: async (selected) => ({ hasFailed: (await runOne(selected, { instead: 'due' })) !== null }),
     plan: session.refreshes,
     scheduler,
     runtime: { now: session.now, sleep: runtime.sleep },
@@ -143,10 +141,11 @@ async function runScheduled(daemon: Daemon, session: CommandSession): Promise<nu
 /** When each job runs, and what is due at the start. */
 async function planOf(
   { config, jobs }: Daemon,
-  { run, now, logger }: CommandSession,
+  session: CommandSession,
   runOne: RunOne,
 ): Promise<PlannedJob[]> {
-  const last = await run(lastRuns)
+  const { now, logger } = session
+  const last = await session.run(lastRuns)
   const planned = jobs.map((selected): PlannedJob => {
     const { organization, job } = selected
     const schedule = { expression: organization.schedule, timezone: config.timezone }
@@ -165,12 +164,6 @@ async function planOf(
   const text = `started: ${counted(planned.length, 'list')}, ${due} of them due now`
   logger.info({ event: 'daemon_started', jobs: planned.length, due }, text)
   return planned
-}
-
-/** Whether no other process reads the list: who walks it refreshes it, too. A mirror that cannot be used is told of by the next walk. */
-async function mayRead({ leases }: CommandSession, { job }: SelectedJob): Promise<boolean> {
-  const names = { organization: job.organization.id, collection: job.collection.name }
-  return leases.isFree(names).catch(() => false)
 }
 
 /** Logs why it stops, and returns the exit code. A service that restarts on failure comes back after a SIGHUP, with the new configuration. */

@@ -6,7 +6,7 @@ import { createWorkspace, organization, variable } from '../../helpers/workspace
 import { createRandom } from '../../simulation/random.ts'
 import { type CrashApi, startCrashApi } from './crash-api.ts'
 
-// Three workers on 60 lists, and everything that can happen to them. `npm run crash -- --store postgres` lets it happen for
+// Three workers on 60 lists, and everything that can happen to them. `npm run crash:postgres` lets it happen for
 // ten minutes; `SEED` says how the dice fall.
 
 const MINUTES = Number(process.env.CRASH_MINUTES ?? 0.4)

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { hostname } from 'node:os'
 import { expect, it } from 'vitest'
-import { createIsAlive, processName } from '../../src/cli/process-mark.ts'
+import { createIsAlive, processName } from '../../src/cli/process-name.ts'
 
 const isAlive = createIsAlive(hostname(), (pid) => process.kill(pid, 0))
 const nameOf = (pid: number) => processName(hostname(), pid, () => 'abcdef')
