@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import fs from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createApi, type Organization, type SandboxOptions } from './api.ts'
@@ -34,9 +35,13 @@ export async function startSandbox({
   }
 }
 
-/** The first line of a configuration that we wrote; a file that begins otherwise is somebody's own. */
-export const OURS =
-  '# Mirrors the made-up Administration API of "admin-mirror sandbox", which has to run meanwhile.'
+/** The first line of a configuration of a sandbox. */
+const OURS = '# Mirrors the made-up Administration API of "admin-mirror sandbox", which has to run meanwhile.'
+
+/** Whether there is no such file, or a sandbox wrote it: it may be the user's own configuration. */
+export function isOurs(file: string): boolean {
+  return !fs.existsSync(file) || fs.readFileSync(file, 'utf8').startsWith(OURS)
+}
 
 /** Returns a configuration that mirrors a sandbox. Its database is no default: made-up rows must never meet real ones. */
 export function sandboxConfiguration(

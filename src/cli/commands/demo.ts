@@ -1,11 +1,12 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
+import { UsageError } from '../../errors.ts'
+import { isOurs, sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
 import { runProgram } from '../program.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
-/** Under the working folder, where users find it. A new demo deletes the folder of the former one. */
+/** Under the working folder, where users find it. */
 const FOLDER = path.join('data', 'demo')
 const CONFIG = path.join(FOLDER, 'admin-mirror.yaml')
 
@@ -30,7 +31,11 @@ const BETWEEN_ORDERS = 20_000
 export async function run(runtime: Runtime, { quiet }: Globals): Promise<number> {
   const { stdout, cwd, now } = runtime
   const config = path.resolve(cwd, CONFIG)
-  fs.rmSync(path.dirname(config), { recursive: true, force: true })
+  const mirror = path.resolve(cwd, FOLDER, 'mirror.db')
+  if (!isOurs(config) || (!fs.existsSync(config) && fs.existsSync(mirror)))
+    throw new UsageError(`${path.dirname(config)} holds files of somebody else; type demo in another folder`)
+  // Those of a former demo.
+  for (const file of [config, mirror, `${mirror}-wal`, `${mirror}-shm`]) fs.rmSync(file, { force: true })
   fs.mkdirSync(path.dirname(config), { recursive: true })
   const say = (text: string) => stdout.write(`\n${text}\n`)
   const type = (...words: string[]) => {

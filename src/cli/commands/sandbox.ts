@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { systemCode, UsageError } from '../../errors.ts'
 import type { SandboxOptions } from '../../sandbox/api.ts'
-import { OURS, sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
+import { isOurs, sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 interface Options extends Omit<SandboxOptions, 'live' | 'now'> {
@@ -43,9 +43,4 @@ export async function run(runtime: Runtime, _globals: Globals, options: Options)
   } finally {
     await sandbox.close()
   }
-}
-
-/** Whether there is no such file, or a sandbox wrote it: it may be the user's own configuration. */
-function isOurs(file: string): boolean {
-  return !fs.existsSync(file) || fs.readFileSync(file, 'utf8').startsWith(OURS)
 }

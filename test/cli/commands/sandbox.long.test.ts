@@ -76,3 +76,17 @@ it('demo goes the whole way, twice: a sync, an order that comes, a refresh, what
     expect(stdout).toMatch(step)
   expect(workspace.value('SELECT count(*) FROM orders')).toBe(2001)
 })
+
+it('demo touches no files of somebody else', async () => {
+  const workspace = createWorkspace()
+  fs.mkdirSync(workspace.file('data/demo'), { recursive: true })
+  const files = ['admin-mirror.yaml', 'notes.txt'].map((name) => workspace.file(`data/demo/${name}`))
+  for (const file of files) fs.writeFileSync(file, 'mine')
+
+  expect(await workspace.run(['demo'])).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining('files of somebody else'),
+  })
+  expect(files.map((file) => fs.readFileSync(file, 'utf8'))).toEqual(['mine', 'mine'])
+})
