@@ -27,10 +27,7 @@ export async function run(
     if (signal.aborted) return exitCodeOfStop(signal)
     throw error
   }
-  // `:NAME=VALUE` is understood, too. The last of several of one name counts.
-  const parameters = param.map(([name, value]) => [name.replace(/^[:@$]/, ''), value] as const)
   // A value that is missing is told before the server is asked.
-  if (place.config?.postgres)
-    (await import('../../store/postgres/query.ts')).withPlaceholders(sql, parameters)
-  return writeRows(runtime, place, format, (mirror) => mirror.query(sql, parameters))
+  if (place.config?.postgres) (await import('../../store/postgres/query.ts')).withPlaceholders(sql, param)
+  return writeRows(runtime, place, format, (mirror) => mirror.query(sql, param))
 }
