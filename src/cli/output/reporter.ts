@@ -97,6 +97,11 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
           }
           case 'verified':
             logVerified(log, event.result, now() - observedAt)
+            return
+          case 'request':
+          case 'waited':
+          case 'throttled':
+          // The line of the run has their numbers.
         }
       }
     },
