@@ -210,11 +210,14 @@ describe('a sync of two organizations, one of which the API does not know,', () 
   })
 
   it('with --log-format pretty writes sentences where nobody watches, with json objects', async ({
-    scene: { workspace: place },
+    scene: { workspace: place, api },
   }) => {
+    let failures = 1
+    api.instead = () => (failures-- > 0 ? { status: 500, body: {} } : null)
     const formatted = (format: string) => place.run(['sync', '--org', 'acme', '--log-format', format])
     const [pretty, json] = [await formatted('pretty'), await formatted('json')]
 
+    expect(pretty.stderr).toMatch(/WARN: acme orders page 1: .*\(500\).*; trying again/)
     expect(pretty.stderr).toMatch(/INFO: acme orders run finished: 3 pages, 4 new, 0 changed, steady/)
     // No escapes either: it may be a file.
     expect(pretty.stderr.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)

@@ -88,8 +88,9 @@ async function prettyText(destination: Writable, colorize: boolean): Promise<Wri
     messageFormat: ({ organization, collection, msg, error_code: code, error_message: why }) => {
       const list = typeof collection === 'string' ? `${String(organization)} ${collection} ` : ''
       // Messages of errors begin with the name of the list, since they also stand alone.
-      const error = typeof why === 'string' ? `: ${String(code)}: ${why.replace(list, '')}` : ''
-      return printable(`${list}${String(msg)}${error}`, 2000)
+      const bare = (text: string) => (text.startsWith(list) ? text.slice(list.length) : text)
+      const error = typeof why === 'string' ? `: ${String(code)}: ${bare(why)}` : ''
+      return printable(`${list}${bare(String(msg))}${error}`, 2000)
     },
   })
 }
