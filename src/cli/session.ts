@@ -179,6 +179,27 @@ export async function inSession(
   }
 }
 
+/**
+ * Opens the mirror for a command that changes it and sends nothing, and does `work` with it. What is new is published at the end; `evenUnread`: also
+ * where no list is left that was read to its end.
+ */
+export async function inMirror<T>(
+  runtime: Runtime,
+  globals: Globals,
+  { config, evenUnread = false }: { config: Config; evenUnread?: boolean },
+  work: (mirror: OpenMirror) => Promise<T>,
+): Promise<T> {
+  const { logger } = await openLog(globals, runtime)
+  const mirror = await openMirror({ config, runtime, log: logger })
+  const publisher = createPublisher({ config, runtime, logger, mirror, isService: false, evenUnread })
+  try {
+    return await work(mirror)
+  } finally {
+    await publisher?.close()
+    await mirror.close()
+  }
+}
+
 /** Their address is a secret, so that the log names only its host. */
 function pingsOf(config: Config, runtime: Runtime, logger: Logger): Pings {
   const address = config.ping()
@@ -196,25 +217,4 @@ function pingsOf(config: Config, runtime: Runtime, logger: Logger): Pings {
     },
     signal: runtime.signal,
   })
-}
-
-/**
- * The same of a command that changes the mirror and sends nothing. What is new is published at its end; `evenUnread`: also where no list is left
- * that was read to its end.
- */
-export async function inMirror<T>(
-  runtime: Runtime,
-  globals: Globals,
-  { config, evenUnread = false }: { config: Config; evenUnread?: boolean },
-  work: (mirror: OpenMirror) => Promise<T>,
-): Promise<T> {
-  const { logger } = await openLog(globals, runtime)
-  const mirror = await openMirror({ config, runtime, log: logger })
-  const publisher = createPublisher({ config, runtime, logger, mirror, isService: false, evenUnread })
-  try {
-    return await work(mirror)
-  } finally {
-    await publisher?.close()
-    await mirror.close()
-  }
 }
