@@ -14,19 +14,11 @@ interface CommandModule {
 export async function runProgram(argv: readonly string[], runtime: Runtime): Promise<number> {
   let exitCode = 0
   const program = createProgram(runtime)
-  addCommands((name, does, load, ...examples) =>
-    program
-      .command(name)
-      .description(does)
-      .addHelpText('after', examplesText(examples))
-      .action(async (...args: unknown[]) => {
-        const { run } = await load()
-        const globals = globalsOf(program, runtime)
-        const own = globals.quiet ? silenced(runtime) : runtime
-        // commander passes the arguments, the options, and last the command itself.
-        exitCode = await run(own, globals, ...(args.slice(0, -1) as never[]))
-      }),
-  )
+  addCommands(program, async (load, typed) => {
+    const { run } = await load()
+    const globals = globalsOf(program, runtime)
+    exitCode = await run(globals.quiet ? silenced(runtime) : runtime, globals, ...(typed as never[]))
+  })
   try {
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
@@ -76,15 +68,17 @@ function createProgram({ stdout, stderr }: Runtime): Command {
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
 }
 
-type AddCommand = (
-  name: string,
-  does: string,
-  load: () => Promise<CommandModule>,
-  ...examples: string[]
-) => Command
+type Load = () => Promise<CommandModule>
 
 /** In the order in which help lists them. */
-function addCommands(add: AddCommand): void {
+function addCommands(program: Command, act: (load: Load, typed: unknown[]) => Promise<void>): void {
+  const add = (name: string, does: string, load: Load, example: string) =>
+    program
+      .command(name)
+      .description(does)
+      .addHelpText('after', examplesText([example]))
+      // commander passes the arguments, the options, and last the command itself.
+      .action((...args: unknown[]) => act(load, args.slice(0, -1)))
   add(
     'start',
     'walk the lists on their schedules, and refresh them in between, until SIGTERM, SIGINT or SIGHUP',

@@ -27,18 +27,13 @@ export interface PublisherOptions {
   evenUnread?: boolean
 }
 
-export interface Publisher {
-  /** Notes that runs have ended, or a refresh. */
-  note(): void
-  /** A command publishes what is new; a service stops what is in progress, and the old file stays. */
-  close(): Promise<void>
-}
+export type Publisher = NonNullable<ReturnType<typeof createPublisher>>
 
 /** How often a service that has news sees whether it is time to publish them. */
 const LOOK_EVERY_MS = 5000
 
 /** Keeps the published file up to date; null: none is configured. Nothing here fails a run: what goes wrong is a warning. */
-export function createPublisher(options: PublisherOptions): Publisher | null {
+export function createPublisher(options: PublisherOptions) {
   const { config, runtime, logger, mirror, isService, evenUnread = false } = options
   const { database, publish: file, publishEvery: every, publishMode: mode } = config
   const { now, processName } = runtime
@@ -104,10 +99,12 @@ export function createPublisher(options: PublisherOptions): Publisher | null {
 
   const stopLooking = isService ? runtime.every(Math.min(every, LOOK_EVERY_MS), look) : () => {}
   return {
-    note() {
+    /** Notes that runs have ended, or a refresh. */
+    note(): void {
       mayHaveNews = true
     },
-    async close() {
+    /** A command publishes what is new; a service stops what is in progress, and the old file stays. */
+    async close(): Promise<void> {
       stopLooking()
       if (isService) stop.abort()
       else await look()

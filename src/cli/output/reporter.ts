@@ -161,7 +161,7 @@ function failure(error: KnownError | null): object {
 }
 
 function logRun(log: Logger, result: JobResult, ms: number, level: Level): void {
-  const { run, walk, trigger, coverage, error, heldBack, untrusted } = result
+  const { runId: run_id, run, walk, items, trigger, coverage, error, heldBack, untrusted } = result
   const fields = { trigger, ...failure(error ?? heldBack) }
   if (!run && !walk) {
     // A refresh comes every few minutes: what keeps it from running was told where that began.
@@ -170,38 +170,32 @@ function logRun(log: Logger, result: JobResult, ms: number, level: Level): void 
     return
   }
   const end = endText(error, run)
+  const status = error ? end : 'succeeded'
+  const walked = { walk_id: walk?.id, first_page: walk?.checkpoint.nextPage, items, coverage }
   const sure = error || coverage === null ? '' : `, ${coverage}`
   const why = untrusted ? `; it removed nothing, since ${untrusted}` : ''
   log[heldBack || untrusted ? 'warn' : level](
     {
       event: 'run_finished',
-      run_id: result.runId,
+      run_id,
       duration_ms: ms,
-      status: error ? end : 'succeeded',
-      walk_id: walk?.id,
-      first_page: walk?.checkpoint.nextPage,
-      items: result.items,
+      status,
+      ...walked,
       ...(run && runNumbers(run)),
-      coverage,
       ...fields,
     },
     `run ${end}${sure}${why}`,
   )
 }
 
-function logRefresh(log: Logger, { runId, tookMs, run, state, isAsked, error }: RefreshResult): void {
-  const isNews = isAsked || run.rowsAdded + run.rowsChanged > 0
+function logRefresh(log: Logger, result: RefreshResult): void {
+  const { runId: run_id, tookMs: duration_ms, run, state, isAsked, error } = result
+  const fresh_as_of = new Date(state.freshAsOf).toISOString()
+  const ends = { fresh_as_of, newest: state.newest, ...failure(error) }
   // Hundreds of refreshes a day find nothing.
-  log[error ? levelOf(error) : isNews ? 'info' : 'debug'](
-    {
-      event: 'refresh_finished',
-      run_id: runId,
-      duration_ms: tookMs,
-      ...runNumbers(run),
-      fresh_as_of: new Date(state.freshAsOf).toISOString(),
-      newest: state.newest,
-      ...failure(error),
-    },
+  const level = isAsked || run.rowsAdded + run.rowsChanged > 0 ? 'info' : 'debug'
+  log[error ? levelOf(error) : level](
+    { event: 'refresh_finished', run_id, duration_ms, ...runNumbers(run), ...ends },
     `refresh ${endText(error, run)}`,
   )
 }
