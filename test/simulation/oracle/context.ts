@@ -22,10 +22,20 @@ export interface OracleContext {
 
 export type Row = Record<string, unknown>
 
+/** What `sync_status` says of a job. */
+interface StatusRow {
+  rows: number
+  as_of: string | null
+  fresh_as_of: string | null
+  newest: 'first' | 'last' | null
+  removals_held: number
+}
+
 export interface MirrorReader {
   rows(sql: string, ...values: unknown[]): Row[]
   /** Rows of a job in a table or view that names its organization and collection. */
   ofJob(job: string, select: string, and?: string, ...values: unknown[]): Row[]
+  statusOf(job: string): StatusRow | undefined
   close(): void
 }
 
@@ -44,11 +54,15 @@ export function openMirrorReader(file: string): MirrorReader {
 }
 
 export function readerOf(rows: MirrorReader['rows']): Omit<MirrorReader, 'close'> {
-  return {
-    rows,
-    ofJob: (job, select, and = '', ...values) =>
-      rows(`${select} WHERE organization_id = ? AND collection = ? ${and}`, ...splitJob(job), ...values),
-  }
+  const ofJob: MirrorReader['ofJob'] = (job, select, and = '', ...values) =>
+    rows(`${select} WHERE organization_id = ? AND collection = ? ${and}`, ...splitJob(job), ...values)
+  const status = 'SELECT rows, as_of, fresh_as_of, newest, removals_held FROM sync_status'
+  return { rows, ofJob, statusOf: (job) => ofJob(job, status)[0] as unknown as StatusRow | undefined }
+}
+
+/** As the mirror writes times. */
+export function iso(ms: number): string {
+  return new Date(ms).toISOString()
 }
 
 export function splitJob(job: string): [organization: string, collection: string] {

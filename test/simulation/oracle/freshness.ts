@@ -1,7 +1,7 @@
 import { type HappeningOf, knownOfJobs, listenWith } from '../happening.ts'
 import { type ListFilters, listedItems, type SimulatedList } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
-import type { OracleContext } from './context.ts'
+import { iso, type OracleContext } from './context.ts'
 import type { WalkRow } from './ledger.ts'
 
 type End = 'first' | 'last'
@@ -33,6 +33,9 @@ const newJob = () => ({
 })
 type JobKnowledge = ReturnType<typeof newJob>
 
+/** Of a job that has no line of `sync_status` yet. */
+const NOT_YET = { as_of: null, fresh_as_of: null, newest: null }
+
 /** So many rows in a row that are settled end a refresh: what is put in further inside is not claimed. */
 const KNOWN_ROWS = 25
 
@@ -48,12 +51,11 @@ export function watchFreshness(
   liveOf: LiveOf,
 ) {
   const jobs = knownOfJobs(newJob)
-  const isoNow = () => new Date(wall.now()).toISOString()
+  const isoNow = () => iso(wall.now())
 
   function look(job: string): void {
     const known = jobs.of(job)
-    const [status] = mirror.ofJob(job, 'SELECT as_of, fresh_as_of, newest FROM sync_status')
-    const [asOf, fresh] = [textOf(status?.as_of), textOf(status?.fresh_as_of)]
+    const { as_of: asOf, fresh_as_of: fresh, newest } = mirror.statusOf(job) ?? NOT_YET
     const before = known.fresh
     known.fresh = fresh
     if (asOf !== null && (fresh === null || fresh < asOf))
@@ -61,7 +63,7 @@ export function watchFreshness(
     // It goes back where a walk finds new items at another end, and where the clock was set back.
     if (fresh === null || (before !== null && fresh <= before) || fresh === asOf) return
     const refresh = known.underWay
-    if (refresh) judge(job, known, refresh, fresh, textOf(status?.newest) as End | null)
+    if (refresh) judge(job, known, refresh, fresh, newest)
     else complain(`fresh_as_of is ${fresh} after a walk, whose as_of is ${asOf}`, job)
   }
 
@@ -159,10 +161,6 @@ export function watchFreshness(
     },
     isUnderWay: (job: string) => jobs.of(job).underWay !== null,
   }
-}
-
-function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value : null
 }
 
 /**

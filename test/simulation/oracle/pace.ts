@@ -7,7 +7,7 @@ import {
   type Tell,
 } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
-import type { OracleContext } from './context.ts'
+import { iso, type OracleContext } from './context.ts'
 import { mayBeOvertaken } from './owners.ts'
 
 interface Closure {
@@ -42,8 +42,10 @@ export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: O
     const closure = closures.get(scopeOf(request))
     if (!closure || closure.until <= now()) return
     if (closure.by !== request.process && mayBeUnknown(closure)) return
-    const until = new Date(closure.until).toISOString()
-    complain(`request ${request.number} leaves while the server wants none before ${until}`, request.job)
+    complain(
+      `request ${request.number} leaves while the server wants none before ${iso(closure.until)}`,
+      request.job,
+    )
   }
 
   function checkRetry({ process, job, number }: Request): void {

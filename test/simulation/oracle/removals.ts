@@ -141,8 +141,7 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
   }
 
   function heldInMirror(job: string): number {
-    const [status] = mirror.ofJob(job, 'SELECT removals_held FROM sync_status')
-    return Number(status?.removals_held ?? 0)
+    return mirror.statusOf(job)?.removals_held ?? 0
   }
 
   function compareHeld(job: string, { held, isVague }: JobKnowledge): void {

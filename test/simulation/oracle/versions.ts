@@ -1,6 +1,6 @@
 import { knownOfJobs } from '../happening.ts'
 import { itemText, type ListFilters, type ListItem, listedItems, type SimulatedList } from '../list.ts'
-import { type OracleContext, type Row, splitJob } from './context.ts'
+import { iso, type OracleContext, type Row, splitJob } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
 
 interface Version {
@@ -152,9 +152,9 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
   /** The whole mirror of a job against all that was written. */
   function compareAll(job: string): void {
     const ids = liveIds(job)
-    const [status] = mirror.ofJob(job, 'SELECT rows FROM sync_status')
+    const status = mirror.statusOf(job)
     if (status && status.rows !== ids.length)
-      complain(`${ids.length} items are live, and sync_status counts ${Number(status.rows)}`, job)
+      complain(`${ids.length} items are live, and sync_status counts ${status.rows}`, job)
     const { items } = jobs.of(job)
     if (items.size === 0) return
     const rows = rawRows(job)
@@ -193,10 +193,6 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
   }
 
   return { onSaved, takeGone, liveIds, liveOf, compareAll, difference }
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString()
 }
 
 /** White space, escapes and the spelling of a number are not promised: these lists have no number that a double does not hold. */
