@@ -6,19 +6,20 @@ import { jobName, type Outcome, type Reader, type Request, type Tell } from './h
 import type { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
 import type { Server } from './server.ts'
+import type { Setting } from './setting.ts'
 
 export interface NetworkOptions {
+  setting: Setting
   clock: VirtualClock
   server: Server
   tell: Tell
   random: Random
-  timeoutMs: number
-  /** One way takes between 1 and so many milliseconds. */
-  latencyMs: number
 }
 
-/** Brings the requests of all processes to the server, and what it answers back to those that still live. */
-export function createNetwork({ clock, server, tell, random, latencyMs, timeoutMs }: NetworkOptions) {
+/** How each process sends its requests to the server, and gets back what it answers if it still lives then. */
+export function createNetwork({ setting, clock, server, tell, random }: NetworkOptions) {
+  const { latencyMs, config } = setting
+  const timeoutMs = config.api.timeout
   let sent = 0
 
   function requestOf(process: SimulatedProcess, url: URL, headers: Record<string, string>): Request {
@@ -76,17 +77,14 @@ export function createNetwork({ clock, server, tell, random, latencyMs, timeoutM
     })
   }
 
-  return {
-    exchangeOf:
-      (process: SimulatedProcess): HttpGet =>
-      async (url, headers, signal) => {
-        signal.throwIfAborted()
-        process.step('request')
-        const request = requestOf(process, url, headers)
-        tell({ kind: 'sent', request })
-        return exchange(process, request, signal)
-      },
-  }
+  return (process: SimulatedProcess): HttpGet =>
+    async (url, headers, signal) => {
+      signal.throwIfAborted()
+      process.step('request')
+      const request = requestOf(process, url, headers)
+      tell({ kind: 'sent', request })
+      return exchange(process, request, signal)
+    }
 }
 
 function faultOf({ kind }: Outcome, timeoutMs: number): RetryableError {

@@ -9,6 +9,7 @@ import {
   type SimulatedList,
 } from './list.ts'
 import type { Random } from './random.ts'
+import { BASE_URL, type Setting } from './setting.ts'
 
 export interface ThrottleRules {
   /** One or two, each of so many requests in a window that begins with the first one that is counted; the headers show the one with the fewest left. */
@@ -73,14 +74,9 @@ export interface ServerEvent {
 }
 
 export interface ServerOptions {
-  baseUrl: string
+  setting: Setting
   /** By job. */
   lists: Map<string, SimulatedList>
-  throttle: ThrottleRules
-  /** Whether all tokens are one user's, who has one budget. */
-  oneUser: boolean
-  /** How often somebody else spends of a budget just before a request. */
-  strangers: number
   events: readonly ServerEvent[]
   random: Random
   /** The list of this job has changed, just now. */
@@ -91,14 +87,14 @@ export interface ServerOptions {
 export type Server = ReturnType<typeof createServer>
 
 export function createServer(options: ServerOptions) {
-  const { lists, random, baseUrl } = options
+  const { setting, lists, random } = options
   const revoked = new Set<string>()
-  let throttle = createThrottle(options.throttle)
+  let throttle = createThrottle(setting.throttle)
   let events = options.events.toSorted((a, b) => a.before - b.before)
   let weather = 0
   let received = 0
 
-  const count = (token: string, now: number) => throttle(options.oneUser ? 'one user' : token, now)
+  const count = (token: string, now: number) => throttle(setting.oneUser ? 'one user' : token, now)
 
   /** Authentication comes first, then the throttle, then everything else; failures inside are counted. */
   function respond(
@@ -114,7 +110,7 @@ export function createServer(options: ServerOptions) {
     if (fault === '403') return refusal(403, headers, 'No member.')
     if (fault === '500') return refusal(500, headers, 'Server Error')
     const found = pageAt(list, page, filters)
-    const body = pageBody(found, `${baseUrl}/api/v1/admin/${collection}`, filters)
+    const body = pageBody(found, `${BASE_URL}/api/v1/admin/${collection}`, filters)
     return answer(200, headers, body, found)
   }
 
@@ -124,7 +120,7 @@ export function createServer(options: ServerOptions) {
       received++
       for (const { before, act } of events) if (before <= received) act(server)
       events = events.filter(({ before }) => before > received)
-      if (random.chance(options.strangers)) count(request.token, now)
+      if (random.chance(setting.strangers)) count(request.token, now)
       const fault = random.chance(weather) ? random.pick(FAULTS) : null
       return inFront(fault, random) ?? onTheWayBack(respond(request, fault, now), fault, random)
     },

@@ -26,10 +26,12 @@ export interface Setting {
   tenants: Tenant[]
   collections: string[]
   throttle: ThrottleRules
+  /** Whether all tokens are one user's, who has one budget. */
   oneUser: boolean
+  /** How often somebody else spends of a budget just before a request. */
   strangers: number
+  /** One way takes between 1 and so many milliseconds. */
   latencyMs: number
-  timeoutMs: number
   /** Whether superseded versions are kept. */
   keepsHistory: boolean
   /** Whether lists are refreshed between full walks. */
@@ -59,7 +61,6 @@ export function makeSetting(random: Random, isMoving: boolean): Setting {
     oneUser: random.chance(0.2),
     strangers: random.pick([0, 0, 0.1, 0.3]),
     latencyMs: random.pick([20, 300, 3000]),
-    timeoutMs: 30_000,
     keepsHistory,
     isRefreshed,
     config: makeConfig(random, tenants, collections, { keepsHistory, isRefreshed }),

@@ -9,7 +9,7 @@ import type { Mistake } from './planted.ts'
 import { cutAllOff, cutOff } from './postgres/server-steps.ts'
 import { type Cut, createProcess, type Fate, type SimulatedProcess } from './process.ts'
 import { createServer } from './server.ts'
-import { BASE_URL, type Newest } from './setting.ts'
+import type { Newest } from './setting.ts'
 
 export interface WorldOptions {
   history: Omit<History, 'deeds'>
@@ -38,7 +38,7 @@ export type World = ReturnType<typeof createWorld>
 
 export function createWorld({ history, mistake, mirror, clock, wall, tell, complain }: WorldOptions) {
   const { setting, random, lists, serverEvents: events } = history
-  const { tenants, throttle, oneUser, strangers, latencyMs, timeoutMs } = setting
+  const { tenants } = setting
   const { now } = clock
   const tokens = new Map(tenants.map(({ id, token }) => [id, token]))
   const everUsed = new Set(tokens.values())
@@ -52,16 +52,13 @@ export function createWorld({ history, mistake, mirror, clock, wall, tell, compl
   let lockedUntil = 0
   let started = 0
   const server = createServer({
-    baseUrl: BASE_URL,
+    setting,
     lists,
-    throttle,
-    oneUser,
-    strangers,
     events,
     random: random.fork(),
     onChange: (job, change, movement) => tell({ kind: 'list changed', job, change, movement }),
   })
-  const network = createNetwork({ clock, server, tell, random: random.fork(), timeoutMs, latencyMs })
+  const exchangeOf = createNetwork({ setting, clock, server, tell, random: random.fork() })
 
   function tokenOf(process: SimulatedProcess, organization: string): string {
     const isFile = tenants.find(({ id }) => id === organization)?.tokenFile === true
@@ -111,7 +108,7 @@ export function createWorld({ history, mistake, mirror, clock, wall, tell, compl
         random: random.fork(),
         processes,
       }),
-      exchange: network.exchangeOf(process),
+      exchange: exchangeOf(process),
       tell,
     }
     const end = (error: unknown) => {
