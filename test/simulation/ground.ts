@@ -1,11 +1,12 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import type { Config } from '../../src/config/config.ts'
 import { openForWriting } from '../../src/store/sqlite/open.ts'
 import type { VirtualClock, WallClock } from './clock.ts'
 import type { History } from './history.ts'
-import { type MirrorReader, openMirrorReader } from './oracle/context.ts'
+import { type MirrorReader, type Row, readerOf } from './oracle/context.ts'
 import { asOnlooker, type SimulatedProcess } from './process.ts'
 import { watchSqlite } from './sqlite-steps.ts'
 import type { World } from './world.ts'
@@ -14,7 +15,7 @@ import type { World } from './world.ts'
 export interface Plot {
   folder: string
   config: Pick<Config, 'database' | 'postgres'>
-  openReader(): MirrorReader
+  reader: MirrorReader
   /** How the clock waits for what leaves the process; undefined: nothing does. */
   settle?: VirtualClock['settle']
   watch(
@@ -22,6 +23,7 @@ export interface Plot {
     clocks: { clock: VirtualClock; wall: WallClock },
     onCommit: (process: SimulatedProcess) => void,
   ): void
+  clear(): void
 }
 
 /** Where histories have their mirrors: one place for all of them, since making tables costs more than copying them. */
@@ -30,7 +32,6 @@ export interface Ground {
   historyOf(seed: number): History
   /** An empty mirror. */
   lay(seed: number): Promise<Plot>
-  clear(plot: Plot): void
   remove(): void
 }
 
@@ -49,15 +50,32 @@ export function createGround(historyOf: Ground['historyOf']): Ground {
       fs.mkdirSync(folder)
       const file = path.join(folder, 'mirror.db')
       fs.copyFileSync(template, file)
+      const connection = asOnlooker(() => new Database(file, { readonly: true }))
       return {
         folder,
         config: { database: file, postgres: null },
-        openReader: () => openMirrorReader(file),
+        reader: readerOn(connection),
         watch: (world, _clocks, onCommit) =>
-          watchSqlite({ isLocked: (connection) => connection.name === file && world.isLocked(), onCommit }),
+          watchSqlite({ isLocked: ({ name }) => name === file && world.isLocked(), onCommit }),
+        clear() {
+          asOnlooker(() => connection.close())
+          fs.rmSync(folder, { recursive: true, force: true })
+        },
       }
     },
-    clear: ({ folder }) => fs.rmSync(folder, { recursive: true, force: true }),
     remove: () => fs.rmSync(root, { recursive: true, force: true }),
   }
+}
+
+/** The mirror through a connection of its own. */
+function readerOn(connection: Database.Database): MirrorReader {
+  const statements = new Map<string, Database.Statement>()
+  return readerOf((sql, ...values) =>
+    asOnlooker(() => {
+      // SQLite compiles a statement again for each value of a bare parameter, which takes ten times as long as the query.
+      const statement = statements.get(sql) ?? connection.prepare(sql.replaceAll('?', '+?'))
+      statements.set(sql, statement)
+      return statement.all(...values) as Row[]
+    }),
+  )
 }

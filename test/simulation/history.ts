@@ -1,10 +1,9 @@
 import type { Command } from './commands.ts'
-import { jobName } from './happening.ts'
 import { type Change, createList, type ListFilters, type SimulatedList, type Spot } from './list.ts'
 import { type Fate, STEPS } from './process.ts'
 import { createRandom, type Random } from './random.ts'
 import type { ServerEvent } from './server.ts'
-import { makeSetting, type Setting, type Tenant } from './setting.ts'
+import { jobsOf, makeSetting, type Setting, type Tenant } from './setting.ts'
 import type { Start, World } from './world.ts'
 
 /** All that is to happen, but for chance on the way. */
@@ -45,10 +44,10 @@ export function makeHistory(seed: number): History {
   }
 }
 
-function makeLists(random: Random, { tenants, collections, isRefreshed }: Setting, isMoving: boolean) {
-  const jobs = tenants.flatMap(({ id }) => collections.map((name) => jobName(id, name)))
+function makeLists(random: Random, setting: Setting, isMoving: boolean) {
+  const { isRefreshed } = setting
   return new Map(
-    jobs.map((job) => {
+    jobsOf(setting).map((job) => {
       const perPage = random.whole(2, isRefreshed ? 8 : 5)
       // Shorter ones are walked whole instead.
       const long = random.whole(isRefreshed ? 5 : 4, 12)

@@ -16,6 +16,9 @@ export const STEPS = [
 
 export type Step = (typeof STEPS)[number]
 
+/** Statements that write of budgets, and of processes that live: what no reader of lists sees. */
+export const UNSEEN = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM) sync_(?:gates|shares|workers)\b/
+
 /** What the operating system closes with the process that has it. */
 interface Connection {
   close(): unknown

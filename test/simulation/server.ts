@@ -9,7 +9,7 @@ import {
   type SimulatedList,
 } from './list.ts'
 import type { Random } from './random.ts'
-import { BASE_URL, type Setting } from './setting.ts'
+import { BASE_URL, NO_LIMIT, type Setting } from './setting.ts'
 
 export interface ThrottleRules {
   /** One or two, each of so many requests in a window that begins with the first one that is counted; the headers show the one with the fewest left. */
@@ -142,7 +142,7 @@ export function createServer(options: ServerOptions) {
       events = []
       weather = 0
       revoked.clear()
-      throttle = createThrottle({ limits: [], headers: false })
+      throttle = createThrottle(NO_LIMIT)
     },
   }
   return server

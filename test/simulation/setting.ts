@@ -1,4 +1,5 @@
 import { type Config, parseConfig } from '../../src/config/config.ts'
+import { jobName } from './happening.ts'
 import type { Random } from './random.ts'
 import type { ThrottleRules } from './server.ts'
 
@@ -39,7 +40,11 @@ export interface Setting {
   config: Omit<Config, 'database'>
 }
 
-const NO_LIMIT: ThrottleRules = { limits: [], headers: false }
+export function jobsOf({ tenants, collections }: Setting): string[] {
+  return tenants.flatMap(({ id }) => collections.map((name) => jobName(id, name)))
+}
+
+export const NO_LIMIT: ThrottleRules = { limits: [], headers: false }
 
 /** Where lists move, many pages are read, and nobody waits for hours. */
 export function makeSetting(random: Random, isMoving: boolean): Setting {

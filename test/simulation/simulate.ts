@@ -42,10 +42,12 @@ export async function simulate(seed: number, ground: Ground, mistake: Mistake) {
   /** Shows that a long history still gets on. */
   const progress = () => count('ended', 'killed', 'job ended')
   const world = createWorld({ history, mistake, mirror: plot.config, clock, wall, tell, complain })
-  const mirror = plot.openReader()
   const { tokenOf, wasLockedSince } = world
   const { note } = counter
-  const oracle = createOracle({ now, wall, setting, mirror, tokenOf, wasLockedSince, complain, note }, lists)
+  const oracle = createOracle(
+    { now, wall, setting, mirror: plot.reader, tokenOf, wasLockedSince, complain, note },
+    lists,
+  )
   plot.watch(world, { clock, wall }, (process) => tell({ kind: 'committed', process }))
 
   async function untilQuiet(isDone: () => boolean): Promise<void> {
@@ -102,8 +104,7 @@ export async function simulate(seed: number, ground: Ground, mistake: Mistake) {
     complain(error instanceof Error ? (error.stack ?? error.message) : String(error))
   }
   world.end()
-  mirror.close()
-  ground.clear(plot)
+  plot.clear()
   const jobs = complaints.flatMap(({ job }) => job ?? [])
   const complaint = complaints[0]?.what ?? null
   return { complaint, story: () => story.shortened(jobs), whole: story.whole, counts: counter.counts }

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import type { Mistake } from './planted.ts'
-import { actingProcess, asOnlooker, KilledError, type SimulatedProcess } from './process.ts'
+import { actingProcess, asOnlooker, KilledError, type SimulatedProcess, UNSEEN } from './process.ts'
 
 type Connection = Database.Database
 type Statement = Database.Statement
@@ -24,9 +24,6 @@ const METHODS = ['run', 'get', 'all'] as const
 
 /** What the program is told of a statement that meets no row. */
 const NO_ROW = { run: { changes: 0, lastInsertRowid: 0 }, get: undefined, all: [] } as const
-
-/** Of budgets, and of processes that live: what no reader of lists sees. */
-const UNSEEN = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM) sync_(?:gates|shares|workers)\b/
 
 /** Connections that have written since their last transaction. */
 const written = new WeakSet<Connection>()

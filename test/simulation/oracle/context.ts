@@ -1,6 +1,5 @@
-import Database from 'better-sqlite3'
 import type { WallClock } from '../clock.ts'
-import { asOnlooker, type SimulatedProcess } from '../process.ts'
+import type { SimulatedProcess } from '../process.ts'
 import type { Setting } from '../setting.ts'
 
 /** What every part of the oracle works with. It knows what happened, and of the mirror only what any reader sees. */
@@ -31,29 +30,15 @@ interface StatusRow {
   removals_held: number
 }
 
+/** Reads what any reader of the mirror may, in plain SQL. */
 export interface MirrorReader {
   rows(sql: string, ...values: unknown[]): Row[]
   /** Rows of a job in a table or view that names its organization and collection. */
   ofJob(job: string, select: string, and?: string, ...values: unknown[]): Row[]
   statusOf(job: string): StatusRow | undefined
-  close(): void
 }
 
-/** The mirror through a connection of its own, in plain SQL. */
-export function openMirrorReader(file: string): MirrorReader {
-  const connection = asOnlooker(() => new Database(file, { readonly: true }))
-  const statements = new Map<string, Database.Statement>()
-  const rows: MirrorReader['rows'] = (sql, ...values) =>
-    asOnlooker(() => {
-      // SQLite compiles a statement again for each value of a bare parameter, which takes ten times as long as the query.
-      const statement = statements.get(sql) ?? connection.prepare(sql.replaceAll('?', '+?'))
-      statements.set(sql, statement)
-      return statement.all(...values) as Row[]
-    })
-  return { ...readerOf(rows), close: () => asOnlooker(() => connection.close()) }
-}
-
-export function readerOf(rows: MirrorReader['rows']): Omit<MirrorReader, 'close'> {
+export function readerOf(rows: MirrorReader['rows']): MirrorReader {
   const ofJob: MirrorReader['ofJob'] = (job, select, and = '', ...values) =>
     rows(`${select} WHERE organization_id = ? AND collection = ? ${and}`, ...splitJob(job), ...values)
   const status = 'SELECT rows, as_of, fresh_as_of, newest, removals_held FROM sync_status'

@@ -8,7 +8,7 @@ import { shortPatience } from '../../helpers/real-time.ts'
 import type { Ground, Plot } from '../ground.ts'
 import { type MirrorReader, readerOf } from '../oracle/context.ts'
 import { makeScene, makeServerHistory, SCENES_FROM } from './scenes.ts'
-import { cutAllOff, forgetConnections, settleServer, watchServer } from './server-steps.ts'
+import { forgetConnections, settleServer, watchServer } from './server-steps.ts'
 import { createSyncClient, type SyncClient } from './sync-client.ts'
 import { runTimersOn } from './timers.ts'
 
@@ -31,7 +31,7 @@ export function createServerGround(url: string): Ground {
       return {
         folder: root,
         config: { database: postgres.shown, postgres },
-        openReader: () => openReader(client),
+        reader: readerOn(client),
         settle: settleServer,
         watch(world, { clock, wall }, onCommit) {
           runTimersOn(clock)
@@ -42,11 +42,8 @@ export function createServerGround(url: string): Ground {
             onCommit,
           })
         },
+        clear: forgetConnections,
       } satisfies Plot
-    },
-    clear() {
-      cutAllOff()
-      forgetConnections()
     },
     remove() {
       fs.rmSync(root, { recursive: true, force: true })
@@ -70,18 +67,12 @@ function terminate(client: SyncClient, backends: readonly number[]): void {
   for (const until = Date.now() + 5000; left().length > 0 && Date.now() < until; );
 }
 
-function openReader(client: SyncClient): MirrorReader {
-  const translated = new Map<string, string>()
-  const rows: MirrorReader['rows'] = (sql, ...values) => {
-    const text = translated.get(sql) ?? translate(sql)
-    translated.set(sql, text)
-    return client.rows(text, ...values.map((value) => (value === '' ? '-infinity' : value)))
-  }
-  return { ...readerOf(rows), close: () => {} }
+function readerOn({ rows }: SyncClient): MirrorReader {
+  return readerOf((sql, ...values) => rows(inWordsOfServer(sql), ...values))
 }
 
-/** The oracle's questions in the server's words. */
-function translate(sql: string): string {
+/** The oracle's questions. */
+function inWordsOfServer(sql: string): string {
   let count = 0
   return sql
     .replaceAll('PRAGMA integrity_check', "SELECT 'ok' AS integrity_check")

@@ -1,11 +1,9 @@
 import { type Command, SYNC } from '../commands.ts'
-
-import { jobName } from '../happening.ts'
 import { type Deed, type History, makeHistory } from '../history.ts'
 import { createList } from '../list.ts'
 import type { Cut } from '../process.ts'
 import { createRandom, type Random } from '../random.ts'
-import { makeSetting, type Setting } from '../setting.ts'
+import { jobsOf, makeSetting, NO_LIMIT, type Setting } from '../setting.ts'
 
 // A mirror on a server has troubles of its own: workers that are cut off from it, and workers that stand still meanwhile.
 
@@ -76,9 +74,8 @@ function settingWith(random: Random, isWanted: (setting: Setting) => boolean): S
   }
 }
 
-function listsOf({ tenants, collections }: Setting, random: Random, pages: number): History['lists'] {
-  const jobs = tenants.flatMap(({ id }) => collections.map((name) => jobName(id, name)))
-  return new Map(jobs.map((job) => [job, createList(3, random.whole(pages, pages * 3))]))
+function listsOf(setting: Setting, random: Random, pages: number): History['lists'] {
+  return new Map(jobsOf(setting).map((job) => [job, createList(3, random.whole(pages, pages * 3))]))
 }
 
 /** Two workers spend one budget, which is gone before the lists are read. */
@@ -115,7 +112,7 @@ function oneRevoked(random: Random): Scene {
   const token = tenant?.token ?? ''
   return {
     ...scene,
-    setting: { ...scene.setting, throttle: { limits: [], headers: false }, latencyMs: 3000 },
+    setting: { ...scene.setting, throttle: NO_LIMIT, latencyMs: 3000 },
     serverEvents: [{ before: random.whole(3, 12), act: (server) => server.setValid(token, false) }],
   }
 }

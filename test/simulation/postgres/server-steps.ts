@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import type { Mistake } from '../planted.ts'
-import { actingProcess, asOnlooker, type SimulatedProcess } from '../process.ts'
+import { actingProcess, asOnlooker, type SimulatedProcess, UNSEEN } from '../process.ts'
 
 // Whose turn it is to use the server: one transaction runs after the other. And what is still under way, for which simulated time waits.
 
@@ -76,7 +76,7 @@ export interface ServerWatch {
   terminate(backends: readonly number[]): void
   /** What the server's clock says. Epoch milliseconds. */
   clock(): number
-  /** Not of a statement that writes to budgets alone, which no reader of lists sees. */
+  /** Not of a single statement that is UNSEEN. */
   onCommit(process: SimulatedProcess): void
 }
 
@@ -132,7 +132,6 @@ class BrokenConnection extends Error {
 
 const CLOCK = /clock_timestamp\(\)/
 const WRITES = /^\s*(?:WITH|INSERT|UPDATE|DELETE)\b/
-const UNSEEN = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM) sync_(?:gates|shares)\b/
 
 type Query = (this: Client, config: unknown, values?: unknown, callback?: unknown) => Promise<unknown>
 type Connect = (this: Client, callback?: (error?: Error) => void) => Promise<unknown> | undefined
