@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { atEndOfFile } from './at-end-of-file.ts'
+import { createWatch } from './watch.ts'
 
 /** A request as a test wants to see it. */
 export interface Asked {
@@ -47,7 +48,7 @@ export async function serve(
   tls?: { key: string; cert: string },
 ): Promise<ListServer> {
   const asked: Asked[] = []
-  const watchers = new Set<() => void>()
+  const { changed, until } = createWatch()
   const listener: RequestListener = (request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost')
     const one: Asked = {
@@ -61,7 +62,7 @@ export async function serve(
       at: performance.now(),
     }
     asked.push(one)
-    for (const watch of watchers) watch()
+    changed()
     void Promise.resolve(reply(one)).then((answer) => send(response, answer, one))
   }
   const server = tls ? createTlsServer(tls, listener) : createServer(listener)
@@ -71,24 +72,15 @@ export async function serve(
   const address = server.address()
   const port = typeof address === 'object' ? address?.port : address
 
-  function arrivals(isMeant: (one: Asked) => boolean, count: number): Promise<Asked[]> {
-    return new Promise((resolve) => {
-      const watch = () => {
-        const found = asked.filter(isMeant)
-        if (found.length < count) return
-        watchers.delete(watch)
-        resolve(found)
-      }
-      watchers.add(watch)
-      watch()
-    })
-  }
-
   const running: ListServer = {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     asked,
-    arrival: (isMeant) => arrivals(isMeant, 1).then(([first]) => first as Asked),
-    arrivals,
+    arrival: (isMeant) => until(() => asked.find(isMeant)),
+    arrivals: (isMeant, count) =>
+      until(() => {
+        const found = asked.filter(isMeant)
+        return found.length < count ? undefined : found
+      }),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

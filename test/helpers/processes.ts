@@ -4,6 +4,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { atEndOfFile } from './at-end-of-file.ts'
 import type { Fault } from './inject-faults.ts'
+import { createWatch } from './watch.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 export const BIN = path.join(ROOT, 'src/bin.js')
@@ -103,23 +104,15 @@ export function createTranscript() {
   let stdout = ''
   let stderr = ''
   let hasEnded = false
-  const watchers = new Set<() => void>()
-  const changed = () => {
-    for (const watch of watchers) watch()
-  }
+  const { changed, until } = createWatch()
 
   /** What `look` finds in the output, as soon as it is there. */
   function found<T>(look: () => T | undefined): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const watch = () => {
-        const value = look()
-        if (value === undefined && !hasEnded) return
-        watchers.delete(watch)
-        if (value === undefined) reject(new Error(`The process ended without it:\n${stderr}\n${stdout}`))
-        else resolve(value)
-      }
-      watchers.add(watch)
-      watch()
+    return until(() => {
+      const value = look()
+      if (value === undefined && hasEnded)
+        throw new Error(`The process ended without it:\n${stderr}\n${stdout}`)
+      return value
     })
   }
 
