@@ -22,7 +22,7 @@ export interface History {
 /** Something that somebody does from outside, so many milliseconds after the start. */
 export type Deed = { at: number } & ({ start: Start } | { act: (world: World) => void })
 
-// Lock files bear the real time. In the one world they are all older than an hour and swept, in the other none is.
+// Before the real time, and after it: whatever the program took from that would show.
 const WORLDS = [Date.parse('2010-01-04T09:00:00Z'), Date.parse('2090-01-04T09:00:00Z')]
 
 const HOUR = 3_600_000
