@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Readable, Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
@@ -13,7 +14,6 @@ export interface Place {
   env: Record<string, string>
   /** Aborted as a signal would: its reason is the signal's name. */
   signal?: AbortSignal
-  randomHex?: () => string
   clock?: Clock
   /** What standard input holds; nothing otherwise. */
   stdin?: string | Uint8Array
@@ -58,14 +58,14 @@ const dead = new Set<string>()
 const isAlive = createIsAlive(hostname(), (pid) => process.kill(pid, 0))
 
 function createRuntime(
-  { cwd, env, signal, randomHex, stdin = '', clock = REAL }: Place & { signal: AbortSignal },
+  { cwd, env, signal, stdin = '', clock = REAL }: Place & { signal: AbortSignal },
   stdout: Writable,
   stderr: Writable,
 ): Runtime {
   return {
     env,
     cwd,
-    processName: `${hostname()}-${process.pid}-${Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString('hex')}`,
+    processName: `${hostname()}-${process.pid}-${randomBytes(6).toString('hex')}`,
     isAlive: (name) => (dead.has(name) ? false : isAlive(name)),
     stdin: () => Readable.from([Buffer.from(stdin)]),
     stdout,
@@ -83,7 +83,7 @@ function createRuntime(
       const timer = setInterval(task, ms).unref()
       return () => clearInterval(timer)
     },
-    randomHex: randomHex ?? (() => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')),
+    randomHex: () => randomBytes(16).toString('hex'),
     dieOnSignal: () => {},
   }
 }

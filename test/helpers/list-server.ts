@@ -13,8 +13,6 @@ export interface Asked {
   organization: string
   token: string
   headers: IncomingHttpHeaders
-  /** Milliseconds of the test's own clock. */
-  at: number
 }
 
 export interface Reply {
@@ -59,7 +57,6 @@ export async function serve(
       organization: String(request.headers['x-service-organization']),
       token: String(request.headers.authorization).replace(/^Bearer /, ''),
       headers: request.headers,
-      at: performance.now(),
     }
     asked.push(one)
     changed()
@@ -102,17 +99,11 @@ function send(
   else response.writeHead(status, { 'content-type': type, ...headers }).end(text)
 }
 
-export interface ListOptions {
-  perPage?: number
-  /** What `meta.total` says, where it is not the number of items. */
-  total?: number
-}
-
 /** The page that was asked for, in the envelope of the API, with links that carry the query on. */
 export function pageOf(
   list: readonly unknown[],
   { path, page, query }: Pick<Asked, 'path' | 'page' | 'query'>,
-  { perPage = 2, total = list.length }: ListOptions = {},
+  { perPage = 2 }: { perPage?: number } = {},
 ): Reply {
   const lastPage = Math.max(1, Math.ceil(list.length / perPage))
   const link = (number: number) => {
@@ -129,7 +120,7 @@ export function pageOf(
         prev: page > 1 ? link(page - 1) : null,
         next: page < lastPage ? link(page + 1) : null,
       },
-      meta: { current_page: page, last_page: lastPage, per_page: perPage, total },
+      meta: { current_page: page, last_page: lastPage, per_page: perPage, total: list.length },
       success: true,
       message: 'ok',
     },
