@@ -11,7 +11,7 @@ import {
   type Watching,
 } from './connections.ts'
 import { POSTGRES, SERVER_TIME } from './driver.ts'
-import { translate } from './errors.ts'
+import { behindPooler, translate } from './errors.ts'
 import { createPersistence, type Patience } from './waiting.ts'
 
 /** The PostgreSQL server. Once it has answered, every call but `once` and `readOnce` waits while it is away. All throw MirrorError. */
@@ -56,7 +56,7 @@ export async function connectServer(
 }
 
 interface Standing {
-  path: string
+  settings: string
   version: string
   /** `on`: a standby, or a role that may only read. */
   only: string
@@ -65,7 +65,7 @@ interface Standing {
 
 const STANDING = `
   SELECT
-    current_setting('search_path') AS path,
+    concat_ws(' ', current_setting('search_path'), current_setting('TimeZone'), current_setting('jit')) AS settings,
     current_setting('server_version_num') AS version,
     current_setting('transaction_read_only') AS only,
     ${SERVER_TIME} AS at
@@ -79,15 +79,15 @@ export async function measureClock({ clock, once }: Pick<Server, 'clock' | 'once
   return row
 }
 
-/** Why the server cannot be used. */
-function faultOf(
-  { path, version, only }: Standing,
-  { schema, setting }: PostgresAddress,
+/** Why the server cannot be used; null: it can. */
+export function faultOf(
+  { settings, version, only }: Omit<Standing, 'at'>,
+  address: PostgresAddress,
   purpose: Purpose,
 ): string | null {
-  // A pooler that drops our settings would have the tables made in another schema.
-  if (path !== schema)
-    return `stands behind a pooler that drops the settings of a connection: put the address of the server itself into ${setting}`
+  const { schema, setting } = address
+  // Without ours the tables would be made in another schema, or times be read wrong.
+  if (settings !== `${schema} UTC off`) return behindPooler(address)
   if (Number(version) < 150_000)
     return `is version ${Math.floor(Number(version) / 10_000)}: version 15 or later is needed`
   return purpose === 'writing' && only === 'on' ? `is read-only: name the primary server in ${setting}` : null

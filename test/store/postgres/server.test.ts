@@ -3,7 +3,7 @@ import { MirrorError } from '../../../src/errors.ts'
 import { exec, one } from '../../../src/store/core/sql.ts'
 import { createServerClock } from '../../../src/store/postgres/clock.ts'
 import { isAway, translate } from '../../../src/store/postgres/errors.ts'
-import { connectServer } from '../../../src/store/postgres/server.ts'
+import { connectServer, faultOf } from '../../../src/store/postgres/server.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { startProxy } from '../../helpers/proxy.ts'
 import { shortPatience } from '../../helpers/real-time.ts'
@@ -97,15 +97,40 @@ function withOtherNumber(bytes: Buffer): Buffer {
   return bytes
 }
 
-it('a server whose locks all connections of a process wait for is not said to be unreachable', async () => {
-  // What the pool says then.
-  const error = new Error('timeout exceeded when trying to connect')
+const SOMEWHERE = newSchema({ url: 'postgres://me@there/db' })
+
+it.each([
+  ['all of them', `${SOMEWHERE.schema} UTC off`, null],
+  ['another schema', 'public UTC off', /^stands behind a pooler/],
+  [
+    'another zone',
+    `${SOMEWHERE.schema} Asia/Kolkata off`,
+    /^stands behind a pooler that refuses or drops the settings/,
+  ],
+])('a connection is used only with the settings that it asked for: %s', (_which, settings, fault) => {
+  expect(faultOf({ settings, version: '180001', only: 'off' }, SOMEWHERE, 'writing')).toEqual(
+    fault && expect.stringMatching(fault),
+  )
+})
+
+it.each([
+  // What the pool says where all its connections wait for answers.
+  [
+    'timeout exceeded when trying to connect',
+    '',
+    /^the PostgreSQL server at there:5432 answers no statement .* locked/,
+  ],
+  // PgBouncer.
+  [
+    'unsupported startup parameter: options',
+    '08P01',
+    /stands behind a pooler .* put the address of the server itself into/,
+  ],
+])('%s is told by its cause', (message, code, told) => {
+  const error = Object.assign(new Error(message), code && { code })
 
   expect(isAway(error)).toBe(true)
-  expect(translate(newSchema({ url: 'postgres://me@there/db' }), error)).toHaveProperty(
-    'message',
-    expect.stringMatching(/^the PostgreSQL server at there:5432 answers no statement .* locked/),
-  )
+  expect(translate(SOMEWHERE, error)).toHaveProperty('message', expect.stringMatching(told))
 })
 
 describe('the clock of the server', () => {
