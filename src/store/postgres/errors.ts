@@ -49,7 +49,10 @@ const CHANGED_TABLES = ['0A000', '42883', '42703', '42P01', '42804', '42P18']
 const refusesRole = ({ user }: PostgresAddress) =>
   `refuses the role ${user}: check its password (in the URL by \${NAME}, or PGPASSWORD, or the file that PGPASSFILE names, chmod 600) and pg_hba.conf`
 
-/** What PgBouncer does, by its own settings. */
+/** What PgBouncer says, or the pooler of a cloud, of a connection that has settings. */
+const REFUSES_SETTINGS = /^unsupported startup parameter|command-line options/
+
+/** Most poolers do one of these. */
 export const behindPooler = ({ setting }: PostgresAddress) =>
   `stands behind a pooler that refuses or drops the settings of a connection: put the address of the server itself into ${setting}`
 
@@ -78,8 +81,7 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   const cure = CURES[code]?.(address)
   if (cure !== undefined) return new MirrorError(`${server} ${cure} ${state}`)
   if (code.startsWith('57P')) return new MirrorError(`${server} is shutting down or starting up ${state}`)
-  if (message.startsWith('unsupported startup parameter'))
-    return new MirrorError(`${server} ${behindPooler(address)}`)
+  if (REFUSES_SETTINGS.test(message)) return new MirrorError(`${server} ${behindPooler(address)}`)
   if (ALL_IN_USE.test(message))
     return new MirrorError(
       `${server} answers no statement of this process: its tables may be locked (see pg_locks), or it has too much to do`,

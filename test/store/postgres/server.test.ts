@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../src/errors.ts'
 import { exec, one } from '../../../src/store/core/sql.ts'
 import { createServerClock } from '../../../src/store/postgres/clock.ts'
-import { isAway, translate } from '../../../src/store/postgres/errors.ts'
+import { translate } from '../../../src/store/postgres/errors.ts'
 import { connectServer, faultOf } from '../../../src/store/postgres/server.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { startProxy } from '../../helpers/proxy.ts'
@@ -120,7 +120,11 @@ it.each([
     '',
     /^the PostgreSQL server at there:5432 answers no statement .* locked/,
   ],
-  // PgBouncer.
+  [
+    'Feature not supported: RDS Proxy currently doesn’t support command-line options',
+    '0A000',
+    /stands behind a pooler/,
+  ],
   [
     'unsupported startup parameter: options',
     '08P01',
@@ -129,7 +133,6 @@ it.each([
 ])('%s is told by its cause', (message, code, told) => {
   const error = Object.assign(new Error(message), code && { code })
 
-  expect(isAway(error)).toBe(true)
   expect(translate(SOMEWHERE, error)).toHaveProperty('message', expect.stringMatching(told))
 })
 
