@@ -36,14 +36,14 @@ export function assertKnownVersion(version: number, place: string): void {
     )
 }
 
-/** INTEGER, REAL and TEXT are those of the interface; TIME is a time, ID a key that the database chooses, SEQUENCE the order of rows, for which a file has row ids. */
+/** INTEGER, REAL and TEXT are those of the interface; TIME is a time, ID a key that the database chooses and gives to nothing else, SEQUENCE the order of rows, for which a file has row ids. */
 function inWordsOf(database: Database, step: string): string {
   if (database === 'file')
     return step
       .replaceAll(/,\s*SEQUENCE\b/g, '')
       .replaceAll('.SEQUENCE', '._rowid_')
       .replaceAll(/\bTIME\b/g, 'TEXT')
-      .replaceAll(/\bID\b/g, 'INTEGER PRIMARY KEY')
+      .replaceAll(/\bID\b/g, 'INTEGER PRIMARY KEY AUTOINCREMENT')
   return step
     .replaceAll(/ STRICT(?:, WITHOUT ROWID)?;/g, ';')
     .replaceAll(/\bINTEGER\b/g, 'bigint')
@@ -156,7 +156,7 @@ CREATE TABLE sync_runs (
   rate_limit_wait_ms INTEGER NOT NULL DEFAULT 0,
   error_code TEXT,
   error_message TEXT,
-  brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh, or a walk in place of one, that found nothing: it goes with the next one */,
+  brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh that found nothing, which goes at once; or the walk of a short list in its place, which goes with the next one */,
   died INTEGER NOT NULL DEFAULT 0 /* 1: its process ended without a word */
 ) STRICT;
 
@@ -183,12 +183,12 @@ CREATE TABLE sync_walks (
   finished_at TIME,
   origin TEXT NOT NULL /* sync, backfill: who may go on with it */,
   path TEXT NOT NULL,
+  scope TEXT NOT NULL /* JSON: the configured filters, which those of a backfill only narrow */,
   first_page INTEGER NOT NULL DEFAULT 1,
   rules TEXT NOT NULL /* JSON: how it reads its list, and the version of the code that began it */,
   untrusted TEXT /* why nothing is removed on the word of a complete full walk; null: it is trusted */,
   new_rejects INTEGER NOT NULL DEFAULT 0 /* rejected items that had never come before */,
-  rows_added_before INTEGER NOT NULL DEFAULT 0 /* rows_added of the job when the walk began */,
-  brief INTEGER NOT NULL DEFAULT 0 /* 1: of a short list, in place of a refresh, and it found nothing: it goes with the next one */
+  rows_added_before INTEGER NOT NULL DEFAULT 0 /* rows_added of the job when the walk began */
 ) STRICT;
 
 CREATE INDEX sync_walks_by_job ON sync_walks (organization_id, collection, status, id);
@@ -222,7 +222,6 @@ CREATE TABLE sync_missing (
   key TEXT NOT NULL /* as sync_pages has it */,
   state TEXT NOT NULL /* missed: by one trusted walk; removable: by two, or by one that came in one answer; held: removable, and held back */,
   missed_by INTEGER NOT NULL /* the first trusted walk that did not see it */,
-  since TIME NOT NULL /* when that was */,
   reason TEXT NOT NULL /* removed, out_of_scope */,
   PRIMARY KEY (organization_id, collection, key)
 ) STRICT, WITHOUT ROWID;

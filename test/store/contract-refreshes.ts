@@ -265,5 +265,14 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
         'succeeded',
       ])
     })
+
+    it('leave no run behind if they found nothing', async () => {
+      await refreshed(store, null, '{"id":1}')
+      await refreshed(store, null, '{"id":1}')
+      await store.prune(JOB)
+
+      const runs = await opened.rows('SELECT CAST(rows_added AS TEXT) AS added FROM sync_runs')
+      expect(runs).toEqual([{ added: '1' }])
+    })
   })
 }

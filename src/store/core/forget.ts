@@ -70,7 +70,7 @@ function ofTable(table: string, key: readonly string[], where: string): ForgetSo
   return (_dialect, job) => deleteBatch(table, key, where, job)
 }
 
-/** What is deleted in batches, in this order, and which number counts it. The walks, since their ids are used again, go after all that refers to them. */
+/** What is deleted in batches, in this order, and which number counts it: walks after what is found by them. */
 const IN_BATCHES: readonly [keyof Holdings | null, ForgetSome][] = [
   [null, ofTable('sync_missing', ['organization_id', 'collection', 'key'], OF_JOB)],
   [null, ofTable('sync_refreshed', ['walk_id', 'key'], OF_WALKS)],

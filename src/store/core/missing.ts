@@ -14,8 +14,8 @@ import { knownShape } from './tables.ts'
 type Reason = 'removed' | 'out_of_scope'
 
 /**
- * Why rows that a trusted walk did not see are missing: since the last trusted one, this one included, a full walk has read another list, by a
- * changed path or filters; or they left the list. Null: none is missing, since none was before, it saw as many items as there are rows, and nobody
+ * Why rows that a trusted walk did not see are missing: the last trusted one, or a walk since then, has read another list, by the path and filters
+ * that were configured; or they left the list. Null: none is missing, since none was before, it saw as many items as there are rows, and nobody
  * else has read pages since it began.
  */
 export function* reasonOfMissing(
@@ -30,7 +30,7 @@ export function* reasonOfMissing(
           THEN 1 ELSE 0 END AS "hasMissing",
         CASE WHEN EXISTS (
           SELECT 1 FROM sync_walks AS other
-          WHERE ${OF_JOB} AND kind = 'full' AND pages > 0 AND (path <> walk.path OR filters <> walk.filters)
+          WHERE ${OF_JOB} AND pages > 0 AND (path <> walk.path OR scope <> walk.scope)
             AND id >= coalesce((
               SELECT max(id) FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' AND untrusted IS NULL
             ), 0)
@@ -51,12 +51,11 @@ export function noteMissing(
   { walkId, atOnce }: MissingRule,
   unseen: readonly string[],
   reason: Reason,
-  at: string,
 ): Rule<number> {
   return run(
     `
-      INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
-      SELECT :organization::text, :collection::text, id.value, :state, :walkId, :at, :reason
+      INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, reason)
+      SELECT :organization::text, :collection::text, id.value, :state, :walkId, :reason
       FROM ${dialect.each(':ids::text', 'id')}
       WHERE id.value NOT IN (SELECT key FROM sync_refreshed WHERE walk_id = :walkId)
       ON CONFLICT (organization_id, collection, key) DO UPDATE
@@ -67,7 +66,6 @@ export function noteMissing(
       ...namesOf(job),
       ids: JSON.stringify(unseen),
       walkId,
-      at,
       state: atOnce ? 'removable' : 'missed',
       reason,
     },

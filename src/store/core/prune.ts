@@ -13,14 +13,17 @@ const NOT_TRUSTED = 'it was interrupted for more than three days, and the list w
 
 const OVER = "status <> 'open'"
 
+/** Refreshes, and walks of short lists in their place. */
+const FOUND_NOTHING = `${OF_JOB} AND brief = 1 AND status <> 'running'`
+
 function ofWalks(which: string): string {
   return `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB} AND (${which}))`
 }
 
 /**
  * Deletes a batch: the page ledger of closed walks, and what was read while they were open; then closed walks and rows of `sync_runs` older than
- * `keepRuns`, and those in place of a refresh that found nothing, except the last run and the last complete full walk. Returns true when nothing is
- * left.
+ * `keepRuns`, and those that found nothing in place of a refresh, except the last ones; and each refresh that found nothing. Returns true when nothing
+ * is left.
  * @param ago Returns the time that many milliseconds ago.
  */
 export function* pruneWalks(job: Job, ago: (ms: number) => string, keepRuns: number): Rule<boolean> {
@@ -39,17 +42,16 @@ export function* pruneWalks(job: Job, ago: (ms: number) => string, keepRuns: num
   if ((yield* deleteBatch('sync_pages', ['walk_id', 'ordinal'], ofWalks(OVER), names)) === BATCH_ROWS)
     return false
   const ages = { ...names, before: ago(keepRuns) }
-  // A walk goes after what refers to it, since a later one may get its id.
   yield* run(
     `
       DELETE FROM sync_walks
-      WHERE ${OF_JOB} AND ${OVER} AND (updated_at < :before OR brief = 1) AND id NOT IN (
+      WHERE ${OF_JOB} AND ${OVER} AND (updated_at < :before OR id IN (SELECT walk_id FROM sync_runs WHERE ${FOUND_NOTHING})) AND id NOT IN (
         SELECT id FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' ORDER BY id DESC LIMIT 1
       )
     `,
     ages,
   )
-  // By id, which the index ends with: by time, every run of three months would be read. The last one stays, so that no id is given twice.
+  // By id, which the index ends with: by time, every run of three months would be read.
   yield* run(
     `
       DELETE FROM sync_runs
@@ -57,9 +59,9 @@ export function* pruneWalks(job: Job, ago: (ms: number) => string, keepRuns: num
         SELECT id FROM (SELECT id, started_at FROM sync_runs WHERE ${OF_JOB} ORDER BY id LIMIT ${BATCH_ROWS}) AS oldest
         WHERE started_at < :before
         UNION
-        SELECT id FROM sync_runs WHERE ${OF_JOB} AND brief = 1 AND status <> 'running'
+        SELECT id FROM sync_runs WHERE ${FOUND_NOTHING}
         EXCEPT
-        SELECT max(id) FROM sync_runs WHERE ${OF_JOB}
+        SELECT max(id) FROM sync_runs WHERE ${OF_JOB} AND trigger <> 'refresh'
       )
     `,
     ages,

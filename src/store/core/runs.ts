@@ -37,7 +37,8 @@ export function* beginRun(
       trigger,
       at,
       firstPage: walk?.checkpoint.nextPage ?? null,
-      brief: brief ? 1 : 0,
+      // What an earlier run found on its walk counts, too.
+      brief: brief && !walk?.resumed ? 1 : 0,
     },
   )
   return row?.id ?? NO_RUN

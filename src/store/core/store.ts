@@ -107,14 +107,13 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
 
     async findMissing(lease, rule) {
       const { job } = lease
-      const at = time()
       const reason = await owned(lease, (row) => reasonOfMissing(job, rule, row))
       let from: string | null = null
       if (reason)
         await allBatches(job, async () => {
           const { ids, next } = await liveIds(job, from)
           const unseen = ids.filter((id) => !rule.isSeen(id))
-          if (unseen.length > 0) await owned(lease, () => noteMissing(dialect, job, rule, unseen, reason, at))
+          if (unseen.length > 0) await owned(lease, () => noteMissing(dialect, job, rule, unseen, reason))
           from = next
           return next === null
         })

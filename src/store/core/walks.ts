@@ -1,3 +1,4 @@
+import { sortedJson } from '../../json/value.ts'
 import type {
   BeginRun,
   HeldRemovals,
@@ -13,65 +14,52 @@ import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
 
-export function* openWalks(job: Job): Rule<OpenWalk[]> {
-  type Row = Omit<OpenWalk, 'updatedAt' | 'rules'> & { updatedAt: StoredTime; rules: string }
-  const stored = yield* all<Row>(
-    `
-      SELECT id, origin, kind, path, filters, first_page AS "firstPage", rules, updated_at AS "updatedAt"
-      FROM sync_walks
-      WHERE ${OF_JOB} AND status = 'open'
-      ORDER BY id
-    `,
-    namesOf(job),
-  )
-  return stored.map((walk) => ({
-    ...walk,
-    rules: JSON.parse(walk.rules) as KeptRules,
-    updatedAt: msOf(walk.updatedAt),
-  }))
-}
-
 const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}), 0)`
 
 const WALK = `
-  id, kind, first_page AS "firstPage", next_page AS "nextPage", passes, pages, rows_seen AS "rowsSeen",
-  new_rejects AS "newRejects", untrusted, rules, started_at AS "startedAt", rows_added_before AS "rowsAddedBefore"
+  id, origin, kind, path, filters, first_page AS "firstPage", next_page AS "nextPage", passes, pages, rows_seen AS "rowsSeen",
+  new_rejects AS "newRejects", untrusted, rules, started_at AS "startedAt", updated_at AS "updatedAt", rows_added_before AS "rowsAddedBefore"
 `
 
-type WalkRow = Omit<Walk, 'rules' | 'checkpoint' | 'resumed' | 'startedAt'> & {
-  rules: string
-  startedAt: StoredTime
-  nextPage: number | null
-  pages: number
-  passes: number
-}
+type WalkRow = Omit<OpenWalk & Walk, 'rules' | 'checkpoint' | 'resumed' | 'startedAt' | 'updatedAt'> &
+  Record<'startedAt' | 'updatedAt', StoredTime> & {
+    rules: string
+    nextPage: number | null
+    pages: number
+    passes: number
+  }
 
-function walkOf(row: WalkRow | null): Walk {
-  if (!row) throw new Error('the walk is not there')
-  const { pages, passes: pass, nextPage, startedAt, rules, ...walk } = row
+function walkOf({ pages, passes: pass, nextPage, startedAt, updatedAt, rules, ...walk }: WalkRow) {
   return {
     ...walk,
     rules: JSON.parse(rules) as KeptRules,
     checkpoint: { pass, nextPage },
     resumed: pages > 0,
     startedAt: msOf(startedAt),
+    updatedAt: msOf(updatedAt),
   }
+}
+
+export function* openWalks(job: Job): Rule<OpenWalk[]> {
+  const sql = `SELECT ${WALK} FROM sync_walks WHERE ${OF_JOB} AND status = 'open' ORDER BY id`
+  return (yield* all<WalkRow>(sql, namesOf(job))).map(walkOf)
 }
 
 export function* beginWalk(
   job: Job,
-  { plan, filters, rules, brief }: Pick<BeginRun, 'plan' | 'filters' | 'rules' | 'brief'>,
+  { plan, filters, rules }: Pick<BeginRun, 'plan' | 'filters' | 'rules'>,
   at: string,
 ): Rule<Walk> {
   const { kind, firstPage, origin } = plan
+  const { path, filters: configured, scope = configured } = job.collection
   const row = yield* one<WalkRow>(
     `
       INSERT INTO sync_walks (
-        organization_id, collection, kind, filters, status, next_page, started_at, updated_at, origin, path, first_page, rules, brief,
+        organization_id, collection, kind, filters, status, next_page, started_at, updated_at, origin, path, scope, first_page, rules,
         rows_added_before
       )
       VALUES (
-        :organization, :collection, :kind, :filters, 'open', :firstPage, :at, :at, :origin, :path, :firstPage, :rules, :brief, ${ROWS_ADDED}
+        :organization, :collection, :kind, :filters, 'open', :firstPage, :at, :at, :origin, :path, :scope, :firstPage, :rules, ${ROWS_ADDED}
       )
       RETURNING ${WALK}
     `,
@@ -81,12 +69,13 @@ export function* beginWalk(
       filters,
       at,
       origin,
-      path: job.collection.path,
+      path,
+      scope: sortedJson(scope),
       firstPage,
       rules: JSON.stringify(rules),
-      brief: brief ? 1 : 0,
     },
   )
+  if (!row) throw new Error('the database returned no walk')
   return walkOf(row)
 }
 
@@ -104,18 +93,20 @@ export function* resumeWalk(job: Job, walkId: number, rules: KeptRules, at: stri
     `,
     values,
   )
-  return walkOf(yield* one<WalkRow>(`SELECT ${WALK} FROM sync_walks WHERE id = :walkId`, values))
+  const row = yield* one<WalkRow>(`SELECT ${WALK} FROM sync_walks WHERE id = :walkId`, values)
+  if (!row) throw new Error(`walk ${walkId} is not there`)
+  return walkOf(row)
 }
 
 /** Completes or abandons a walk. What is to be removed or held back is so already. */
 export function* closeWalk(
   job: Job,
-  { walk, run: reader, outcome, refresh }: WalkClosing,
+  { walk, outcome, refresh }: WalkClosing,
   at: string,
 ): Rule<{ heldBack: HeldRemovals | null }> {
   if (outcome === null) yield* abandonWalk(walk.id, at)
   else {
-    yield* completeWalk(walk.id, reader.id, outcome, at)
+    yield* completeWalk(walk.id, outcome, at)
     if (refresh) yield* saveRefresh(job, refresh)
   }
   return { heldBack: yield* heldRemovals(job) }
@@ -124,13 +115,8 @@ export function* closeWalk(
 /** If the clock was set back, still the time of the walk's last page: no later page of the job carries an earlier one. */
 const LATEST = 'CASE WHEN updated_at < :at THEN :at ELSE updated_at END'
 
-function* completeWalk(
-  walkId: number,
-  runId: number,
-  { coverage, untrusted }: WalkOutcome,
-  at: string,
-): Rule<void> {
-  yield* run(
+function completeWalk(walkId: number, { coverage, untrusted }: WalkOutcome, at: string): Rule<number> {
+  return run(
     `
       UPDATE sync_walks
       SET
@@ -138,12 +124,11 @@ function* completeWalk(
         coverage = :coverage,
         untrusted = :untrusted,
         next_page = NULL,
-        brief = brief * coalesce((SELECT brief FROM sync_runs WHERE id = :runId), 0),
         updated_at = ${LATEST},
         finished_at = :at
       WHERE id = :walkId
     `,
-    { walkId, runId, coverage, untrusted, at },
+    { walkId, coverage, untrusted, at },
   )
 }
 

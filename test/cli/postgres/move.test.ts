@@ -160,7 +160,7 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
     await read('CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$')
     // Every table that is made calls this.
     const body =
-      "IF to_regclass('sync_pages') IS NOT NULL THEN CREATE OR REPLACE TRIGGER swallow BEFORE INSERT ON sync_pages FOR EACH ROW EXECUTE FUNCTION swallow(); END IF;"
+      "IF to_regclass('sync_walks') IS NOT NULL THEN CREATE OR REPLACE TRIGGER swallow BEFORE INSERT ON sync_walks FOR EACH ROW EXECUTE FUNCTION swallow(); END IF;"
     await read(
       `CREATE FUNCTION at_table() RETURNS event_trigger LANGUAGE plpgsql AS $f$ BEGIN ${body} END $f$`,
     )
@@ -171,7 +171,7 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
     expect(await move()).toMatchObject({
       code: 4,
       stdout: '',
-      stderr: expect.stringMatching(/sync_pages has 0 rows on the server and 3 in the file/) as string,
+      stderr: expect.stringMatching(/sync_walks has 0 rows on the server and 2 in the file/) as string,
     })
     for (const name of ['at_table', 'swallow']) await read(`DROP FUNCTION ${name} CASCADE`)
     expect(await read('SELECT 1 FROM pg_class WHERE relnamespace = current_schema()::regnamespace')).toEqual(

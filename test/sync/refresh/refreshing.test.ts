@@ -110,6 +110,7 @@ describe('a refresh', () => {
     expect(list.asked).toEqual([])
 
     test.clock.advance(HOUR)
+    list.ids.push(100)
     await runOnce(test, list, due)
     expect(runs(test).map(({ status: end }) => end)).toEqual(['succeeded', 'failed', 'succeeded'])
   })
@@ -142,8 +143,8 @@ describe('a refresh', () => {
     })
     const policy = policyOf(test.clock.now, { share: shareOf(test.clock.now, { limit: 60 }) })
     const refreshDue = async () => {
-      await runOnce(test, tries, { instead: 'due', refresh: policy })
-      return Number(runs(test).at(-1)?.requests)
+      const { run } = await runOnce(test, tries, { instead: 'due', refresh: policy })
+      return run?.requests
     }
 
     // Both ends are read until 25 rows are known: nine pages each. Older ones have to wait until the share has carried that.
@@ -277,7 +278,7 @@ describe('between two pages of a walk', () => {
     expect(mirroredIds(test)).toEqual(upTo(62))
     // Answers are written in the order of their requests: never are two under way.
     expect([...inFlight]).toEqual([1])
-    expect(runs(test).filter(({ trigger }) => trigger === 'refresh').length).toBeGreaterThan(1)
+    expect(runs(test).filter(({ trigger }) => trigger === 'refresh').length).toBeGreaterThan(0)
     expect(walks(test).at(-1)).toMatchObject({ id: result.walk?.id, rows_seen: 62, status: 'complete' })
     expect(runs(test).reduce((sum, run) => sum + Number(run.rows_added), 0)).toBe(62)
   })
@@ -321,6 +322,7 @@ describe('between two pages of a walk', () => {
     const refresh = policyOf(test.clock.now)
     // Beyond what newest ends may begin with by 10 requests, of which the share carries one a second.
     await refresh.share.take(() => ({ cost: 1.5 * 60 + 10 }))
+    list.ids.push(61)
 
     await runOnce(test, list, { refresh })
 

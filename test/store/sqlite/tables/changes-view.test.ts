@@ -30,7 +30,7 @@ function createStage(test: TestMirror, organization = ACME) {
     },
     remove(id: number, reason: string, history = true): void {
       connection
-        .prepare(`INSERT INTO sync_missing VALUES (?, 'orders', ?, 'removable', 1, '', ?)`)
+        .prepare(`INSERT INTO sync_missing VALUES (?, 'orders', ?, 'removable', 1, ?)`)
         .run(organization.id, String(id), reason)
       const at = new Date(clock.now()).toISOString()
       runRule(connection, removeMissing(SQLITE, jobOf({ history }, organization), 0, at))

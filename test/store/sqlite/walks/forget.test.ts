@@ -34,8 +34,8 @@ describe('forgetting', () => {
     const before = globex()
     // As after a walk that missed a row.
     test.connection.exec(`
-      INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
-      VALUES ('${ACME.id}', 'orders', '7', 'missed', 1, '', 'removed')
+      INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, reason)
+      VALUES ('${ACME.id}', 'orders', '7', 'missed', 1, 'removed')
     `)
 
     await test.tokens.hold([ACME.id], 'a fingerprint', 'refused', '2026-01-01T00:00:00.000Z')
