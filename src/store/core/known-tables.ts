@@ -44,7 +44,10 @@ export function createTables({ dialect, isLocal, reading, writing }: Runner) {
   async function of(collection: ConfiguredCollection): Promise<KnownTables> {
     const before = known.get(collection.name)
     if (before) return before
-    if (!(await reading(hasTables(collection)))) await writing(() => ensureTables(dialect, collection))
+    if (!(await reading(hasTables(collection)))) {
+      const refusal = await writing(() => ensureTables(dialect, collection))
+      if (refusal) throw refusal
+    }
     const tables = await reading(knownTables(dialect, collection))
     known.set(collection.name, tables)
     return tables

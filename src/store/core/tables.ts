@@ -215,14 +215,13 @@ function* isWithoutRows(collection: string): Rule<boolean> {
   return true
 }
 
-/** Makes the tables and views of a collection, unless they are there, and notes its key. Throws JobError where that cannot be. */
-export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection): Rule<void> {
+/** Makes the tables and views of a collection, unless they are there, and notes its key. Returns why that cannot be. */
+export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection): Rule<JobError | null> {
   const { name, key } = collection
   // Two workers that make tables at once would each find a name free.
   yield* one(`SELECT value FROM sync_settings WHERE name = 'version' ${dialect.lock('change')}`)
   const refusal = yield* refusalOf(dialect, collection)
-  if (refusal) throw refusal
-  if (yield* hasTables(collection)) return
+  if (refusal || (yield* hasTables(collection))) return refusal
   if (yield* knownKey(name)) {
     yield* exec((yield* viewNames(name)).map((view) => `DROP VIEW IF EXISTS ${quoted(view)}`))
     yield* exec(TABLE_KINDS.map((kind) => `DROP TABLE ${quoted(tableName(name, kind))}`))
@@ -239,13 +238,13 @@ export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection
   yield* run('INSERT INTO sync_collections (name, key) VALUES (:name, :key)', values)
   yield* exec(tablesSql(dialect, shapeOf(name, catalog)))
   yield* makeViews(dialect, name, { catalog, views: new Map() })
+  return null
 }
 
 /** Makes the tables of every configured collection, so that queries work before the first row. */
 export function* makeConfigured(dialect: Dialect, collections: readonly ConfiguredCollection[]): Rule<void> {
   // The job's own run reports why there are none; the other jobs continue.
-  for (const collection of collections)
-    if ((yield* refusalOf(dialect, collection)) === null) yield* ensureTables(dialect, collection)
+  for (const collection of collections) yield* ensureTables(dialect, collection)
 }
 
 /** Makes the views of all collections anew, as this version has them. */

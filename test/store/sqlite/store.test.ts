@@ -6,8 +6,6 @@ import { runRule } from '../../../src/store/sqlite/driver.ts'
 import type { Page } from '../../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { pageOf } from '../../helpers/pages.ts'
-import { runOnce } from '../../helpers/run-once.ts'
-import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
 import { beginTestWalk, dump, leaseOf, openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 // What a page writes: test/store/contract.ts, and tables/any-pages.test.ts.
@@ -125,27 +123,6 @@ describe('two processes that write to one collection', () => {
     ])
     expect(test.value('PRAGMA integrity_check')).toBe('ok')
   })
-})
-
-const unchangedItem = (id: number) => JSON.stringify({ id, lines: [{ sku: 'TEA-001', quantity: id % 9 }] })
-
-it('a walk over rows that did not change writes no typed, JSON or history row', async () => {
-  const test = openTestMirror()
-  const walkOnce = () => runOnce(test, scriptedList({ ids: upTo(100), perPage: 25, item: unchangedItem }))
-  await walkOnce()
-  const written: string[] = []
-  test.connection.function('note_write', (table: string) => written.push(table))
-  for (const table of ['orders', 'orders_json', 'orders_history'])
-    for (const event of ['INSERT', 'UPDATE', 'DELETE'])
-      test.connection.exec(
-        `CREATE TEMP TRIGGER ${event}_${table} AFTER ${event} ON ${table} BEGIN SELECT note_write('${table}'); END`,
-      )
-
-  await walkOnce()
-
-  expect(written).toEqual([])
-  test.connection.exec('UPDATE orders SET lines = NULL WHERE id = 1')
-  expect(written).toEqual(['orders'])
 })
 
 describe('the address of an API', () => {
