@@ -1,5 +1,5 @@
 import { UsageError } from '../errors.ts'
-import type { Rows } from '../store/core/reading.ts'
+import type { Rows } from '../store/core/query.ts'
 import type { Rule } from '../store/core/sql.ts'
 import { textPieces, writePieces } from './output/formats.ts'
 import type { MirrorPlace } from './place.ts'

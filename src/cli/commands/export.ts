@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import { tableName } from '../../store/columns/catalog.ts'
-import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/reading.ts'
+import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/query.ts'
 import { literal, quoted } from '../../store/core/sql.ts'
 import { printable } from '../../text.ts'
 import { type DatabaseOption, readPlace } from '../place.ts'

@@ -1,6 +1,6 @@
 import { UsageError } from '../../errors.ts'
 import { collectionsOf, type Holdings } from '../../store/core/forget.ts'
-import { listedOrganizations } from '../../store/core/reading.ts'
+import { listedOrganizations } from '../../store/core/query.ts'
 import { counted, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { placeOf, readFacts } from '../place.ts'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import type { Rows, Value } from '../../store/core/reading.ts'
+import type { Rows, Value } from '../../store/core/query.ts'
 import { printable, printableJson } from '../../text.ts'
 
 // How rows are written: as a table, JSON, NDJSON or CSV; Parquet in `parquet.ts`. Whole numbers are exact in all of them.

@@ -1,7 +1,7 @@
 import { zstdCompressSync } from 'node:zlib'
 import { ByteWriter, ParquetWriter, schemaFromColumnData } from 'hyparquet-writer'
 import { UsageError } from '../../errors.ts'
-import type { Rows, Value } from '../../store/core/reading.ts'
+import type { Rows, Value } from '../../store/core/query.ts'
 import { printable } from '../../text.ts'
 import { base64, type Pieces, type Row } from './formats.ts'
 

@@ -1,7 +1,7 @@
 import { type QueryConfig, types } from 'pg'
 import { JobError, systemCode, UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
-import { distinctNames, firstWord, type Rows, type Value } from '../core/reading.ts'
+import { distinctNames, firstWord, type Rows, type Value } from '../core/query.ts'
 import { msOf, numbered, type Query } from './connections.ts'
 
 // What `query` and `export` ask, and its values as a mirror in a file would show them.

@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
 import type { IsAlive } from '../core/leases.ts'
-import { distinctNames, firstWord, type Rows, type Value } from '../core/reading.ts'
+import { distinctNames, firstWord, type Rows, type Value } from '../core/query.ts'
 import type { Rule } from '../core/sql.ts'
 import { type ListRow, type MirrorFacts, neverSynced, storedFacts } from '../core/status.ts'
 import { type Connection, runRule } from './driver.ts'
