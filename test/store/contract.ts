@@ -12,6 +12,7 @@ import type { Job, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
 import { RULES } from '../helpers/test-mirror.ts'
+import { anyCharacter } from '../json/arbitrary.ts'
 import { NAMES } from './names.ts'
 
 // What `sync` may rely on in any store. Each store runs these tests on itself; they look at it through the port, and through
@@ -727,7 +728,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         NAMES.filter((field) => field !== 'in'),
       )
       const texts = fc
-        .string({ unit: 'binary', maxLength: 5 })
+        .string({ unit: anyCharacter, maxLength: 5 })
         .map((text) => text.toWellFormed().replaceAll('\0', ''))
       const lists = fc.uniqueArray(
         fc.constant('u').chain((end) => texts.map((text) => text + end)),
