@@ -37,7 +37,8 @@ export function runChild<T>(script: string, task: object): Promise<T> {
   child.send(task)
   return new Promise((resolve, reject) => {
     child.once('message', (result) => resolve(result as T))
-    child.once('exit', (code) => reject(new Error(`a process of the simulation broke down (${code})`)))
+    // After all that it has sent.
+    child.once('close', (code) => reject(new Error(`a process of the simulation broke down (${code})`)))
   })
 }
 
