@@ -55,7 +55,6 @@ export interface Running extends RunningCommand {
 export interface StartOptions {
   cwd: string
   env?: Record<string, string>
-  node?: string
   /** A program that starts it, with its options: prlimit, setpriv. */
   through?: readonly string[]
 }
@@ -64,7 +63,7 @@ export interface StartOptions {
 export function startProgram(args: readonly string[], options: StartOptions): Running {
   const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env
   const env = { PATH, HOME, NODE_COMPILE_CACHE, ...options.env }
-  const [program = '', ...rest] = [...(options.through ?? []), options.node ?? LOCKED_NODE, BIN, ...args]
+  const [program = '', ...rest] = [...(options.through ?? []), LOCKED_NODE, BIN, ...args]
   const child = spawn(program, rest, {
     cwd: options.cwd,
     env,

@@ -118,7 +118,7 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
 
   async function run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
     const isForNode = Object.keys(options.env ?? {}).some((name) => name.startsWith('NODE_'))
-    const ownProcess = isForNode || options.through !== undefined || options.node !== undefined
+    const ownProcess = isForNode || options.through !== undefined
     return ownProcess ? start(args, options).ended : startHere(args, options).ended
   }
 
