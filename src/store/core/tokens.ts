@@ -1,18 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore } from '../../sync/types.ts'
+import type { SqlValue } from '../columns/column.ts'
 import { setting } from './settings.ts'
-import {
-  all,
-  type Columns,
-  type Dialect,
-  exec,
-  one,
-  type Rule,
-  type Runner,
-  run,
-  timeOf,
-  type Values,
-} from './sql.ts'
+import { all, type Dialect, exec, one, type Rule, type Runner, run, timeOf, type Values } from './sql.ts'
 
 // `organizations`: what is configured. `sync_refused_tokens`: which tokens are held, by their fingerprints.
 
@@ -121,16 +111,11 @@ export function* makeSalt(newSalt: () => string): Rule<string> {
   return (yield* setting('salt')) ?? ''
 }
 
-const ORGANIZATION_COLUMNS = { id: 'text', name: 'text', configured: 'bigint' }
-const JOB_COLUMNS = { organization_id: 'text', collection: 'text', configured: 'bigint' }
-
 function* register(dialect: Dialect, organizations: readonly RegisteredOrganization[]): Rule<void> {
-  const wanted = organizations.map(({ id, name }) => ({ id, name, configured: 1 }))
-  const jobs = organizations.flatMap(({ id, collections }) =>
-    collections.map((collection) => ({ organization_id: id, collection, configured: 1 })),
-  )
-  yield* configure(dialect, 'organizations', ORGANIZATION_COLUMNS, ['id'], wanted)
-  yield* configure(dialect, 'sync_jobs', JOB_COLUMNS, ['organization_id', 'collection'], jobs)
+  const jobs = organizations.flatMap(({ id, collections }) => collections.map((name) => [id, name]))
+  const named = organizations.map(({ id, name }) => [id, name])
+  yield* configure(dialect, 'organizations', ['id'], ['name'], named)
+  yield* configure(dialect, 'sync_jobs', ['organization_id', 'collection'], [], jobs)
 }
 
 /**
@@ -140,33 +125,33 @@ function* register(dialect: Dialect, organizations: readonly RegisteredOrganizat
 function* configure(
   dialect: Dialect,
   table: string,
-  columns: Columns,
   key: readonly string[],
-  wanted: readonly Values[],
+  others: readonly string[],
+  wanted: readonly string[][],
 ): Rule<void> {
-  const names = Object.keys(columns)
-  const known = yield* all<Values>(`SELECT ${names.join(', ')} FROM ${table}`)
-  const before = new Set(known.map((row) => textIn(row, names)))
-  const keys = new Set(wanted.map((row) => textIn(row, key)))
-  const former = known.filter((row) => row.configured !== 0 && !keys.has(textIn(row, key)))
-  const changed: Values[] = [
-    ...former.map((row) => ({ ...row, configured: 0 })),
-    ...wanted.filter((row) => !before.has(textIn(row, names))),
+  const names = [...key, ...others]
+  const known = yield* all<Values>(`SELECT ${names.join(', ')} FROM ${table} WHERE configured = 1`)
+  const before = known.map((row) => names.map((name) => row[name] ?? null))
+  const keyOf = (row: readonly SqlValue[]) => JSON.stringify(row.slice(0, key.length))
+  const [keys, rows] = [new Set(wanted.map(keyOf)), new Set(before.map((row) => JSON.stringify(row)))]
+  const changed = [
+    ...before.filter((row) => !keys.has(keyOf(row))).map((row) => [...row, 0]),
+    ...wanted.filter((row) => !rows.has(JSON.stringify(row))).map((row) => [...row, 1]),
   ]
-  const line = dialect.lines(columns)
+  const line = dialect.lines({
+    ...Object.fromEntries(names.map((name) => [name, 'text'])),
+    configured: 'bigint',
+  })
+  const columns = [...names, 'configured']
   yield* line.run(
     `
-      INSERT INTO ${table} (${names.join(', ')})
-      ${line.rows(names.map(line.value))}
+      INSERT INTO ${table} (${columns.join(', ')})
+      ${line.rows(columns.map(line.value))}
       ON CONFLICT (${key.join(', ')}) DO UPDATE
-      SET ${names.map((name) => `${name} = excluded.${name}`).join(', ')}
+      SET ${columns.map((name) => `${name} = excluded.${name}`).join(', ')}
     `,
-    changed.map((row) => names.map((name) => row[name] ?? null)),
+    changed,
   )
-}
-
-function textIn(row: Values, columns: readonly string[]): string {
-  return JSON.stringify(columns.map((name) => row[name]))
 }
 
 function* heldReasonOfToken(fingerprint: string): Rule<string | null> {
