@@ -79,8 +79,9 @@ const LEAST = 3
 /** The part of new items that makes an end worth reading, and the part that makes it the newest end. */
 const WORTH_READING = 0.2
 const NEWEST = 0.8
-/** How often an end that is not worth reading is read, too: the total may hide that new items come there now. Milliseconds. */
+/** How often an end that is not worth reading is read, too, since the total may hide that new items come there now: milliseconds, and refreshes, which come seldom where many lists share. */
 const OTHER_END_EVERY = 3_600_000
+const OTHER_END_REFRESHES = 12
 /** After so many refreshes in a row that settled nothing, the rest is left to a walk: each of them has more to read. */
 const MOST_UNSETTLED = 3
 
@@ -117,7 +118,8 @@ export function* readEnds<Id>(
   const shown: Shown = { lastPage, at: settledAt, rowsAdded, added: 0, changed: 0, rejected: 0 }
   const ends = [...endsWorthReading(places, newest)]
   const others = newest === 'auto' ? BOTH.filter((end) => !ends.includes(end)) : []
-  const isDue = bothEndsAt === null || Math.abs(startedAt - bothEndsAt) >= OTHER_END_EVERY
+  const otherEvery = Math.max(OTHER_END_EVERY, OTHER_END_REFRESHES * (state.interval ?? 0))
+  const isDue = bothEndsAt === null || Math.abs(startedAt - bothEndsAt) >= otherEvery
   if (isDue) ends.push(...others.splice(0))
   const done: EndReading[] = []
   for (const end of ends) {

@@ -74,6 +74,19 @@ describe('the ends of a list', () => {
     expect(second.state.newestAt).toBeGreaterThan(first.newestAt)
   })
 
+  it.each([
+    { every: '5 minutes', interval: 300_000, isRead: true },
+    { every: 'hour, as where many lists share', interval: 3_600_000, isRead: false },
+  ])('are both read once an hour, and by one of twelve refreshes at most: one each $every', (row) => {
+    const { list, refresh } = synced('first')
+    const { interval } = row
+    const bothEndsAt = list.clock - 3_600_000
+
+    const { asked } = refresh(AUTO, { places: placesOf(20, 0, 0), bothEndsAt, interval })
+
+    expect(asked.includes(20)).toBe(row.isRead)
+  })
+
   it('are both read in the same refresh where the total rose by more than was found', () => {
     const { list, refresh } = synced('last')
     list.add(4)
