@@ -13,7 +13,7 @@ const FACTS = {
     exitCode: 3,
     meaning: 'the API rejected the request as invalid, usually because of a filter',
   },
-  UNAUTHORIZED: { exitCode: 3, meaning: 'its token is held: it needs a new one' },
+  UNAUTHORIZED: { exitCode: 3, meaning: 'its token was refused: it needs a new one' },
   FORBIDDEN: { exitCode: 3, meaning: 'the token has no access to this organization' },
   ORGANIZATION_NOT_FOUND: {
     exitCode: 3,

@@ -140,7 +140,7 @@ describe('health', () => {
         check: [
           503,
           `the only list needs attention (held for a refused token)
-acme orders: token refused since ${at(1)} (60 seconds): UNAUTHORIZED (its token is held: it needs a new one)
+acme orders: token refused since ${at(1)} (60 seconds): UNAUTHORIZED (its token was refused: it needs a new one)
 next: give acme a new token, or if the old one is valid again: admin-mirror resume --org acme
 `,
         ],
