@@ -137,6 +137,39 @@ describe('a list that cannot be counted by its total', () => {
   })
 })
 
+const alwaysNext = ({ page, items }: Answer) => ({ next: items === PER_PAGE ? page + 1 : null })
+const nextAlone = (answer: Answer) => ({ ...alwaysNext(answer), total: null })
+
+describe('a list that names a next page behind its last full one, which is empty', () => {
+  it.each<[string, number, NonNullable<Reads['before']>, string[], string]>([
+    ['is steady', 9, () => {}, ['forward 3', 'forward 4', 'spot 1'], 'steady'],
+    ['is steady, of one page', 3, () => {}, ['forward 1', 'forward 2', 'spot 1'], 'steady'],
+    [
+      'ends there also when it has become shorter',
+      30,
+      (answer, ids) => answer === 10 && ids.splice(0, 3),
+      ['forward 9', 'forward 10', 'rejoin 9', 'rejoin 8', 'forward 10', 'look 5'],
+      'repaired',
+    ],
+  ])('%s', (_what, count, before, expected, coverage) => {
+    const reading = begin()
+    const ids = upTo(count)
+
+    const asked = readAll(reading, ids, { before, instead: alwaysNext })
+
+    expect(asked.join(', ')).toContain(expected.join(', '))
+    expect(reading.pass).toBe(1)
+    expect(reading.result).toMatchObject({ coverage })
+    for (const id of ids) expect(reading.has(String(id))).toBe(true)
+  })
+
+  it('is read once where nothing counts it', () => {
+    const reading = begin()
+
+    expect(readAll(reading, upTo(9), { instead: nextAlone }).slice(3)).toEqual(['forward 4', 'rejoin 3'])
+  })
+})
+
 /** Pages of one item, and after five of none; the last page is always the next one. */
 const endless = ({ page }: Answer, number: number) => ({
   ids: number > 5 ? [] : [`${page}`],
@@ -152,20 +185,26 @@ it('a list without end is given up after a thousand pages without a new item', (
   )
 })
 
-it('a reading that has asked again for as many pages as there are reads on to the end, also after an interruption', () => {
-  const reading = begin({ lastCoverage: 'drifted' })
-  const ids = upTo(120)
-  const before = (answer: number) => {
-    if (answer < 44) ids.shift()
-    if (answer === 44) reading.resume()
-  }
+it.each<[string, (reading: WalkReading, ids: number[]) => unknown]>([
+  ['it is interrupted', (reading) => reading.resume()],
+  ['the list becomes shorter than the next page', (_reading, ids) => ids.splice(0, 36)],
+])(
+  'a reading that has asked again for as many pages as there are reads on to the end, also if %s',
+  (_what, happens) => {
+    const reading = begin({ lastCoverage: 'drifted' })
+    const ids = upTo(120)
+    const before = (answer: number) => {
+      if (answer < 44) ids.shift()
+      if (answer === 44) happens(reading, ids)
+    }
 
-  const asked = readAll(reading, ids, { before })
+    const asked = readAll(reading, ids, { before })
 
-  expect(asked.filter((one) => !one.startsWith('forward')).length).toBeGreaterThan(20)
-  expect(reading.result).toMatchObject({ coverage: 'drifted', isShort: false })
-  expect(reading.has('120')).toBe(true)
-})
+    expect(asked.filter((one) => !one.startsWith('forward')).length).toBeGreaterThan(20)
+    expect(reading.result).toMatchObject({ coverage: 'drifted', isShort: false })
+    expect(ids.slice(-20).filter((id) => !reading.has(String(id)))).toEqual([])
+  },
+)
 
 const played = (entries: readonly LedgerEntry[], rules = RULES) =>
   replay(

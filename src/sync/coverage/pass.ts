@@ -78,7 +78,7 @@ export interface Frontier {
 /** A known item of a page that was asked for again. `index`: where the frontier stands in the list now, by that. */
 export type Found = Located & { index: number }
 
-/** What one pass has read, and what it makes of that. Every page is asked for by `ask` or `askAgain`. */
+/** What one pass has read, and what it makes of that. It asks for all pages. */
 export class Pass {
   /** Whether the list moved during this pass. */
   moved = false
@@ -138,23 +138,40 @@ export class Pass {
     return !this.unsettled && this.#unexplained <= this.found
   }
 
-  /** Asks for a page; null: the walk was resumed, and has to rejoin before it reads on. */
-  *ask(page: number, why: Why): Steps<Answer | null> {
+  /** Whether it asked again for as many pages as the list has: then it proves nothing, and only where to read on is still looked for. */
+  get isUsedUp(): boolean {
+    return this.#askedAgain >= this.walk.lastPage
+  }
+
+  /** The next page in list order; null: the walk was resumed, and has to rejoin before it reads on. */
+  *askNext(page: number): Steps<Answer | null> {
+    const reply = yield { page, why: 'forward' }
+    return reply === 'resumed' ? this.#noteResumed() : this.#note(reply)
+  }
+
+  /** Asks for a page again; null: it is used up. */
+  *askAgain(page: number, why: Why): Steps<Answer | null> {
+    if (!this.isUsedUp) return yield* this.ask(page, why)
+    this.moved = true
+    this.unsettled = true
+    return null
+  }
+
+  /** Asks for a page again, also where it is used up. */
+  *ask(page: number, why: Why): Steps<Answer> {
     for (;;) {
+      this.#askedAgain++
       const reply = yield { page, why }
       if (reply !== 'resumed') return this.#note(reply)
-      this.wasResumed = true
-      // To find where a walk stopped takes a page more, that does not count.
       this.#askedAgain--
-      if (why === 'forward') return null
+      this.#noteResumed()
     }
   }
 
-  /** Asks for a page again; null once a pass asked again for as many as the list has: then it proves nothing. */
-  *askAgain(page: number, why: Why): Steps<Answer | null> {
-    if (this.#askedAgain++ < this.walk.lastPage) return yield* this.ask(page, why)
-    this.moved = true
-    this.unsettled = true
+  #noteResumed(): null {
+    this.wasResumed = true
+    // To find where a walk stopped takes a page more, that does not count.
+    this.#askedAgain--
     return null
   }
 
@@ -198,11 +215,14 @@ export class Pass {
     return again === 0 && rise < 0
   }
 
-  /** Takes the pages of a rejoin, from the one with the last item that was read before on. `found`: that item; null: it is on none of them. */
+  /** Takes the pages of a rejoin, from the one with the last item that was read before on. `found`: that item; null: it is on none of them. No pages: the list has ended before. */
   takeBehind(pages: readonly Answer[], found: Found | null): void {
     const before = this.frontier
     const [first] = pages
-    if (!first) return
+    if (!first) {
+      this.walk.next = null
+      return
+    }
     const shift = found && pages.length === 1 ? found.index - before.index : null
     if (shift !== 0) this.moved = true
     if (shift === null || shift > 0 || first.page !== before.page) this.walk.repeatedAcrossPages = true

@@ -27,7 +27,7 @@ function* readOn(pass: Pass): Steps<void> {
     if (pass.wasResumed && pass.frontier.page > 0) yield* rejoin(pass, pass.frontier.page)
     else {
       pass.wasResumed = false
-      const answer = yield* pass.ask(walk.next, 'forward')
+      const answer = yield* pass.askNext(walk.next)
       if (answer) yield* readNext(pass, answer)
       if (!pass.wasResumed) yield* lookBack(pass)
     }
@@ -36,14 +36,23 @@ function* readOn(pass: Pass): Steps<void> {
 }
 
 function* readNext(pass: Pass, answer: Answer): Steps<void> {
-  if (pass.frontier.page > 0 && isPastEnd(answer)) {
-    pass.moved = true
-    pass.walk.next = null
-    yield* rejoin(pass, answer.lastPage ?? 0)
-  } else if (pass.take(answer)) yield* stepBack(pass, answer)
+  const { walk, places, frontier } = pass
+  const { total, lastPage } = answer
+  if (frontier.page === 0 || !isPastEnd(answer)) {
+    if (pass.take(answer)) yield* stepBack(pass, answer)
+    return
+  }
+  walk.next = null
+  // Some lists name a next page behind each full one.
+  if (lastPage === frontier.page && total !== null && total === frontier.total) return
+  pass.moved = true
+  const read = places.next
+  yield* rejoin(pass, lastPage ?? 0)
+  // Nothing stood behind it, so what it names as next has come since.
+  if (places.next === read) walk.next = null
 }
 
-/** Whether the list has become shorter than this page: Laravel then answers with 200, no items and no next page. */
+/** Whether the list ends before this page: Laravel then answers with 200, no items and no next page. */
 function isPastEnd({ page, ids, next, lastPage }: Answer): boolean {
   return ids.length === 0 && next === null && lastPage !== null && page > lastPage
 }
@@ -70,18 +79,16 @@ function* stepBack(pass: Pass, { page, total }: Answer): Steps<void> {
  * shorter, and where unread items may have slid onto the last page in list order.
  */
 function* rejoin(pass: Pass, from: number): Steps<void> {
-  const { walk, rules, frontier } = pass
+  const { rules, frontier } = pass
   pass.wasResumed = false
   let pages: Answer[] = []
   let found: Found | null = null
   let changed = false
   for (let page = from; page >= rules.firstPage && !found; page--) {
-    const answer = yield* pass.askAgain(page, 'rejoin')
+    const answer = yield* pass.ask(page, 'rejoin')
     if (pass.wasResumed) return yield* rejoin(pass, frontier.page)
-    if (!answer) break
     if (isPastEnd(answer)) {
       pass.moved = true
-      walk.next = null
       pages = []
       page = Math.min(page, (answer.lastPage ?? 0) + 1)
     } else {
@@ -91,7 +98,7 @@ function* rejoin(pass: Pass, from: number): Steps<void> {
     }
   }
   pass.takeBehind(pages, found)
-  if (changed) yield* rejoin(pass, pass.frontier.page)
+  if (changed && !pass.isUsedUp) yield* rejoin(pass, pass.frontier.page)
 }
 
 /** Looks back each `SPAN` pages, and once at the end, as soon as the list is known to move. */
@@ -105,7 +112,7 @@ function* lookBack(pass: Pass): Steps<void> {
     const isDue = page - pass.anchor >= SPAN || (walk.next === null && page > pass.anchor)
     if (pass.tries === 0 && !isDue) return
     const isOver = yield* search(pass, pass.anchor, pass.frontier)
-    if (isOver || pass.tries === TRIES) {
+    if (isOver || pass.tries === TRIES || pass.isUsedUp) {
       pass.unsettled ||= !isOver
       pass.anchor = page
       pass.tries = 0
