@@ -46,6 +46,7 @@ export interface Heard {
 
 /** A request that waits for its permit, which comes with what frees its slot again. */
 interface Waiting extends RequestOptions {
+  since: number
   /** Until when it was told to wait. */
   toldUntil: number
   permit: PromiseWithResolvers<() => void>
@@ -55,6 +56,9 @@ interface Waiting extends RequestOptions {
 const LOOK_EVERY_MS = 1000
 
 const ORDER: Readonly<Record<Urgency, number>> = { refresh: 0, walk: 1, older: 2 }
+
+/** After so long others go like refreshes, which may have the whole budget as their share: else a walk would never end beside them. */
+const BEHIND_REFRESHES_MS = 60_000
 
 /**
  * Spends one budget of requests. All requests that share it pass here: refreshes first, older pages last, and otherwise in the
@@ -104,13 +108,16 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     })
   }
 
+  const urgencyOf = ({ urgency, since }: Waiting): Urgency =>
+    now() - since < BEHIND_REFRESHES_MS ? urgency : 'refresh'
+
   /** Takes a permit for a request that leaves at once. */
-  async function take({ urgency }: Waiting): Promise<boolean> {
+  async function take(one: Waiting): Promise<boolean> {
     let isTaken = false
     await write((before) => {
       // Time passed while the row's lock was waited for.
-      isTaken = waitFor(before, rules, now(), urgency) === null
-      return isTaken ? withPermit(before, rules, now(), urgency) : before
+      isTaken = waitFor(before, rules, now(), urgencyOf(one)) === null
+      return isTaken ? withPermit(before, rules, now(), one.urgency) : before
     })
     return isTaken
   }
@@ -126,7 +133,8 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     )
   }
 
-  const first = () => [...line].toSorted((one, other) => ORDER[one.urgency] - ORDER[other.urgency]).at(0)
+  const first = () =>
+    [...line].toSorted((one, other) => ORDER[urgencyOf(one)] - ORDER[urgencyOf(other)]).at(0)
 
   const mustBeAlone = () => isAlone && inFlight > 0
 
@@ -145,7 +153,8 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
   }
 
   /** False once it has waited for a while, or something happened: then the first in line may be another one. */
-  async function isOpenFor({ urgency }: Waiting): Promise<boolean> {
+  async function isOpenFor(one: Waiting): Promise<boolean> {
+    const urgency = urgencyOf(one)
     // Before the look, so that what happens after it ends the sleep.
     woken = new AbortController()
     // A budget that is open needs no look at the row: a permit cannot be taken from an old one.
@@ -196,7 +205,7 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
   async function send<T extends Heard>(request: () => Promise<T>, options: RequestOptions): Promise<T> {
     const { observe, signal } = options
     const arrived = now()
-    const one: Waiting = { ...options, toldUntil: 0, permit: Promise.withResolvers() }
+    const one: Waiting = { ...options, since: arrived, toldUntil: 0, permit: Promise.withResolvers() }
     const stop = () => {
       line.delete(one)
       one.permit.reject(signal.reason)

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import type { Urgency } from '../../../src/sync/types.ts'
-import { announced, MINUTE } from '../helpers/budgets.ts'
+import { announced, MINUTE, NOTHING } from '../helpers/budgets.ts'
 import { settle } from '../helpers/clock.ts'
 import { createScene, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
 import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
@@ -156,6 +156,31 @@ it('a refresh finds room every 2 seconds beside a walk that asks all the time', 
     await clock.pass(2000)
   }
   stop.abort()
+})
+
+it('a walk goes on beside refreshes that may use the whole budget', async () => {
+  const { limiter, clock } = createScene({ rules: { requestsPerMinute: 10, refreshPercent: 100 } })
+  const stop = new AbortController()
+  const { signal } = stop
+  let left = 0
+  const send = (urgency: Urgency) =>
+    limiter.send(
+      async () => {
+        if (urgency === 'walk') left++
+        return { announced: NOTHING, isThrottled: false }
+      },
+      { urgency, observe: () => {}, signal },
+    )
+  const goOn = async (urgency: Urgency) => {
+    for (;;) await send(urgency)
+  }
+  for (const urgency of ['refresh', 'refresh', 'walk'] as const) goOn(urgency).catch(() => {})
+
+  await clock.pass(30 * MINUTE)
+  stop.abort()
+
+  // One of its requests waits for a minute, and then for the next minute's first permit.
+  expect(left).toBeGreaterThanOrEqual(14)
 })
 
 describe('a pause', () => {
