@@ -240,6 +240,9 @@ const PART: Partial<JobOptions> = {
   job: jobOf({ filters: { state: 'paid', by: 'id', month: '11' }, scope: { by: 'id', state: 'paid' } }),
 }
 
+/** A partial backfill of the whole list, as it was configured then. */
+const PART_OF_WHOLE: Partial<JobOptions> = { ...PART, job: jobOf({ filters: { month: '11' }, scope: {} }) }
+
 /** Walks of the whole list, and of the narrower one; without row 9, too. */
 const A: Step = [ALL, WHOLE]
 const A9: Step = [ALL.filter((id) => id !== 9), WHOLE]
@@ -269,6 +272,7 @@ describe('a row that left the list with a change of filters', () => {
       [P, [ALL, PART], P, P],
       OUT.map(([id]) => [id, 'removed']),
     ],
+    ['rows of a partial backfill of another list', [P, [ALL, PART_OF_WHOLE], P, P], OUT],
     ['rows of the very first walk, before it was complete', [DRIFTED, P, P], OUT],
   ])('is distinguished from a removed one: %s', async (_what, steps, expected) => {
     const scene = createScene()
