@@ -66,11 +66,14 @@ export function joinLast(table: 'sync_runs' | 'sync_walks', as: string, where: s
 
 const JOIN_LAST_COMPLETE = joinLast('sync_walks', 'walk', "status = 'complete' AND kind = 'full'")
 
-/** Joins the run that `last_run_*` tell of: that of the last walk (`walked`), unless the latest run is a refresh that failed after its end. */
+/**
+ * Joins the run that `last_run_*` tell of: that of the last walk (`walked`), unless the latest run is a refresh that failed after its end. One that
+ * succeeded since may have left no line, but has ended the failing.
+ */
 export const JOIN_LAST_RUN = `${joinLast('sync_runs', 'walked', "trigger <> 'refresh'")}
 ${joinLast('sync_runs', 'latest', '1 = 1')}
 LEFT JOIN sync_runs AS run ON run.id = CASE
-  WHEN latest.status = 'failed' AND (walked.id IS NULL OR latest.started_at >= walked.finished_at) THEN latest.id
+  WHEN latest.status = 'failed' AND job.failing_by = 'refresh' AND (walked.id IS NULL OR latest.started_at >= walked.finished_at) THEN latest.id
   ELSE walked.id
 END`
 

@@ -132,6 +132,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       ['W+ R-', ['failed', 'R2']],
       ['W+ R- R.', ['succeeded', null]],
       ['W+ R- R+', ['succeeded', null]],
+      ['W- R- R+', ['failed', 'W1']],
       ['W+ W( R-', ['running', null]],
       ['W+ W( R- )+', ['succeeded', null]],
       ['W+ W( R- )-', ['failed', 'W4']],
@@ -153,6 +154,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
         if (status === undefined) continue
         const code = status === 'succeeded' ? null : `${kind === 'R' ? 'R' : 'W'}${index + 1}`
         await store.finishRun(begun.run, { status, errorCode: code, errorMessage: code })
+        if (status === 'succeeded') await store.prune(JOB)
       }
 
       expect(await opened.lastRun()).toEqual(last)
