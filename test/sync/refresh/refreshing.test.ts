@@ -272,13 +272,16 @@ describe('between two pages of a walk', () => {
     }
 
     const watched = { source: { ...list.source, fetchPage } }
-    const result = await runOnce(test, watched, { refresh: policyOf(test.clock.now) })
+    let refreshes = 0
+    const observe = hearing({ refresh: () => refreshes++ })
+    const result = await runOnce(test, watched, { refresh: policyOf(test.clock.now), observe })
 
     expect(result).toMatchObject({ error: null, coverage: 'repaired' })
     expect(mirroredIds(test)).toEqual(upTo(62))
     // Answers are written in the order of their requests: never are two under way.
     expect([...inFlight]).toEqual([1])
-    expect(runs(test).filter(({ trigger }) => trigger === 'refresh').length).toBeGreaterThan(0)
+    expect(refreshes).toBeGreaterThan(1)
+    expect(runs(test).filter(({ trigger }) => trigger === 'refresh')).toMatchObject([{ rows_added: 2 }])
     expect(walks(test).at(-1)).toMatchObject({ id: result.walk?.id, rows_seen: 62, status: 'complete' })
     expect(runs(test).reduce((sum, run) => sum + Number(run.rows_added), 0)).toBe(62)
   })
