@@ -27,7 +27,11 @@ export function describeLeases(kind: string, openMirror: () => Promise<LeasedMir
     let runner: Runner
     let first: Leases & { name: string }
     let clock: { ms: number }
-    let another: (options?: Partial<LeaseOptions>) => Promise<Leases & { name: string }>
+    /** One more process. `waiting` happens before each of its writes, as others go first where a file is locked. */
+    let another: (
+      options?: Partial<LeaseOptions>,
+      waiting?: () => unknown,
+    ) => Promise<Leases & { name: string }>
 
     beforeEach(async () => {
       const mirror = await openMirror()
@@ -35,7 +39,14 @@ export function describeLeases(kind: string, openMirror: () => Promise<LeasedMir
       clock = { ms: Date.now() }
       const now = () => clock.ms
       first = testLeases(runner, { now })
-      another = async (options = {}) => testLeases(await mirror.open(), { now, ...options })
+      another = async (options = {}, waiting = () => {}) => {
+        const { reading, writing } = await mirror.open()
+        const after: Runner['writing'] = async (begin) => {
+          await waiting()
+          return writing(begin)
+        }
+        return testLeases({ reading, writing: after }, { now, ...options })
+      }
     })
 
     /** What a process that has taken the job with this epoch still may. */
@@ -107,6 +118,43 @@ export function describeLeases(kind: string, openMirror: () => Promise<LeasedMir
       })
 
       expect(await epochOf(late)).toBeNull()
+      expect(await write(own)).toBe('written')
+    })
+
+    it('keeps the job if it is listened to while a lock keeps all from writing', async () => {
+      const own = await epochOf(first)
+      clock.ms += HOUR
+      let isLocked = true
+      const listener = await another({ sleep: async () => void (isLocked || (await first.beat())) }, () => {
+        isLocked = false
+      })
+
+      expect(await epochOf(listener)).toBeNull()
+      expect(await write(own)).toBe('written')
+    })
+
+    it('keeps the job if such a lock begins after that', async () => {
+      const own = await epochOf(first)
+      clock.ms += HOUR
+      let [ms, lockedMs] = [0, 0]
+      const sleep = async () => {
+        lockedMs = 20_000
+      }
+      const listener = await another({ elapsed: () => ms, sleep }, () => {
+        ms += lockedMs
+        lockedMs = 0
+      })
+
+      expect(await epochOf(listener)).toBeNull()
+      expect(await write(own)).toBe('written')
+    })
+
+    it('keeps the job if it is heard while whoever takes that waits to write', async () => {
+      const own = await epochOf(first)
+      clock.ms += HOUR
+      const taker = await another({ isAlive: () => false }, () => first.beat())
+
+      expect(await epochOf(taker)).toBeNull()
       expect(await write(own)).toBe('written')
     })
 
