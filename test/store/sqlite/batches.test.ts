@@ -88,6 +88,19 @@ it('missing rows are noted, held back, removed and counted in batches', async ()
   for (const most of [noting, again, judging, holding, removing]) expect(most).toBeLessThan(MOST_AT_ONCE)
 })
 
+it('a search for missing rows that is stopped is done by who goes on with the walk', async () => {
+  const { test } = await scene()
+  const walk = await begin(test.store)
+  await walk.page('{"id":1}')
+  test.stop()
+
+  await expect(walk.missing(true)).rejects.toThrow(/stopped while its missing rows were gone through/)
+
+  const { store } = openTestMirror({ file: test.file, clock: test.clock })
+  const resumed = await begin(store, undefined, { resume: walk.walk.id })
+  expect(await resumed.missing(true)).toEqual({ removable: ROWS - 1, held: 0, live: ROWS })
+})
+
 it('what an abandoned walk has left is pruned in batches', async () => {
   const { test, mostAtOnce } = await scene()
   test.connection.exec(`${grown(1)} UPDATE sync_walks SET status = 'abandoned'`)
