@@ -6,6 +6,7 @@ import { deleteRows, keepVersion, takeSeq } from './rows.ts'
 import { addRemoved } from './runs.ts'
 import { all, BATCH_ROWS, type Dialect, one, quoted, type Rule, run } from './sql.ts'
 import { knownShape } from './tables.ts'
+import { LAST_TRUSTED } from './walks.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a
 // `held` row stays until a person decides. When a walk or refresh sees the item again, its entry goes.
@@ -30,10 +31,7 @@ export function* reasonOfMissing(
           THEN 1 ELSE 0 END AS "hasMissing",
         CASE WHEN EXISTS (
           SELECT 1 FROM sync_walks AS other
-          WHERE ${OF_JOB} AND pages > 0 AND (path <> walk.path OR scope <> walk.scope)
-            AND id >= coalesce((
-              SELECT max(id) FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' AND untrusted IS NULL
-            ), 0)
+          WHERE ${OF_JOB} AND pages > 0 AND id >= ${LAST_TRUSTED} AND (path <> walk.path OR scope <> walk.scope)
         ) THEN 1 ELSE 0 END AS "hasOther"
       FROM sync_walks AS walk
       WHERE id = :walkId

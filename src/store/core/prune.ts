@@ -3,6 +3,7 @@ import { tableName } from '../columns/catalog.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
 import { BATCH_ROWS, type Dialect, deleteBatch, type Rule, run } from './sql.ts'
 import { knownShape } from './tables.ts'
+import { LAST_TRUSTED } from './walks.ts'
 
 // Deletes what runs of a job have left and no walk needs any more.
 
@@ -15,6 +16,13 @@ const OVER = "status <> 'open'"
 
 /** Refreshes, and walks of short lists in their place. */
 const FOUND_NOTHING = `${OF_JOB} AND brief = 1 AND status <> 'running'`
+
+/** The last complete full walk, and, since the last trusted one, the first of each list that was configured: they tell why rows are missing. */
+const KEPT_WALKS = `
+  SELECT max(id) FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' HAVING max(id) IS NOT NULL
+  UNION
+  SELECT min(id) FROM sync_walks WHERE ${OF_JOB} AND pages > 0 AND id >= ${LAST_TRUSTED} GROUP BY path, scope
+`
 
 function ofWalks(which: string): string {
   return `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB} AND (${which}))`
@@ -45,9 +53,8 @@ export function* pruneWalks(job: Job, ago: (ms: number) => string, keepRuns: num
   yield* run(
     `
       DELETE FROM sync_walks
-      WHERE ${OF_JOB} AND ${OVER} AND (updated_at < :before OR id IN (SELECT walk_id FROM sync_runs WHERE ${FOUND_NOTHING})) AND id NOT IN (
-        SELECT id FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' ORDER BY id DESC LIMIT 1
-      )
+      WHERE ${OF_JOB} AND ${OVER} AND (updated_at < :before OR id IN (SELECT walk_id FROM sync_runs WHERE ${FOUND_NOTHING}))
+        AND id NOT IN (${KEPT_WALKS})
     `,
     ages,
   )

@@ -16,6 +16,11 @@ import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
 const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}), 0)`
 
+/** The id of a job's last trusted walk; 0: there is none. */
+export const LAST_TRUSTED = `coalesce((
+  SELECT max(id) FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' AND untrusted IS NULL
+), 0)`
+
 const WALK = `
   id, origin, kind, path, filters, first_page AS "firstPage", next_page AS "nextPage", passes, pages, rows_seen AS "rowsSeen",
   new_rejects AS "newRejects", untrusted, rules, started_at AS "startedAt", updated_at AS "updatedAt", rows_added_before AS "rowsAddedBefore"

@@ -34,6 +34,25 @@ describe('what runs leave', () => {
     expect(mirroredIds(test)).toEqual([1, 2, 3, 4])
   })
 
+  it('is kept as long as it tells why rows will be missing', async () => {
+    const test = openTestMirror()
+    const even = { job: jobOf({ filters: { only: 'even' } }) }
+    const list = scriptedList({ ids: upTo(8) })
+    await runOnce(test, list)
+    test.clock.advance(KEEP_RUNS_MS + DAY_MS)
+    // One item twice and another one missing: it drifts.
+    list.ids = [2, 4, 6, 2]
+    expect(await runOnce(test, list, even)).toMatchObject({ coverage: 'drifted' })
+    test.clock.advance(KEEP_RUNS_MS + DAY_MS)
+    list.ids = [2, 4, 6, 8]
+
+    for (let count = 0; count < 2; count++) await runOnce(test, list, even)
+
+    const gone = test.rows('SELECT id, _reason AS reason FROM orders_history ORDER BY id')
+    expect(gone).toEqual([1, 3, 5, 7].map((id) => ({ id, reason: 'out_of_scope' })))
+    expect(walks(test).map(({ id }) => id)).toEqual([3, 4])
+  })
+
   it('goes with the next one where a walk of a short list found nothing in place of a refresh', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(8) })
