@@ -4,7 +4,7 @@ import { freeName, freeNames, type SqlValue } from '../columns/column.ts'
 import { type ConfiguredCollection, loadColumns } from '../core/known-columns.ts'
 import { FORGET_PROCESSES } from '../core/leases.ts'
 import { saveSetting, setting } from '../core/settings.ts'
-import { all, exec, one, quoted, type Rule } from '../core/sql.ts'
+import { all, exec, literal, one, quoted, type Rule } from '../core/sql.ts'
 import { knownCollections, tablesSql } from '../core/tables.ts'
 import { makeViews, parentNames } from '../core/views.ts'
 import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
@@ -66,7 +66,7 @@ export async function move({ connection, server, signal, onTable }: MoveOptions)
             }),
         )
     }
-    await runRule(ask, countOn())
+    await runRule(ask, countOn(inFile(connection, lastIds())))
     for (const name of ['salt', 'address'])
       await runRule(ask, saveSetting(name, inFile(connection, setting(name)) ?? ''))
     return moved
@@ -201,8 +201,18 @@ async function copyTable(
   )
 }
 
-/** Sets the counters behind the highest number that was copied. */
-function* countOn(): Rule<void> {
+interface LastId {
+  name: string
+  id: number
+}
+
+/** The last id that each table of the file has given, also where its row is gone. */
+function lastIds(): Rule<LastId[]> {
+  return all("SELECT name, seq AS id FROM sqlite_sequence WHERE seq > 0 AND name LIKE 'sync\\_%' ESCAPE '\\'")
+}
+
+/** Sets the counters behind the highest number that was copied, and the ids behind the last that was given. */
+function* countOn(given: readonly LastId[]): Rule<void> {
   const counters = yield* all<{ statement: string }>(`
     SELECT format(
       'SELECT setval(%L, max(%I)) FROM %s', pg_get_serial_sequence(attrelid::regclass::text, attname), attname, attrelid::regclass
@@ -212,4 +222,7 @@ function* countOn(): Rule<void> {
     WHERE relnamespace = current_schema()::regnamespace AND attidentity <> '' AND NOT attisdropped
   `)
   yield* exec(counters.map(({ statement }) => statement))
+  yield* exec(
+    given.map(({ name, id }) => `SELECT setval(pg_get_serial_sequence(${literal(name)}, 'id'), ${id})`),
+  )
 }

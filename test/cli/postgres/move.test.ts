@@ -122,6 +122,19 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
     })
   })
 
+  it('gives no id of a run or walk again, be its row gone', async () => {
+    const { source, run, rows, move } = await scene(() => items(3))
+    source.change('UPDATE sqlite_sequence SET seq = 100')
+    expect(await move()).toMatchObject({ code: 0 })
+
+    await run(['sync', '--org', 'acme'])
+
+    for (const table of ['sync_runs', 'sync_walks']) {
+      const [last] = await (await rows())(`SELECT max(id)::int AS id FROM ${table}`)
+      expect([table, last]).toEqual([table, { id: 101 }])
+    }
+  })
+
   it('lets a follower of events go on from the greatest seq that it has read, and cuts names of columns once', async () => {
     const name = 'x'.repeat(70)
     let listed: object[] = items(3).with(2, { id: 3, [name]: 7, lines: [{ [name]: 8 }] } as never)
