@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
+import type { Socket } from 'node:net'
 import { addAbortSignal } from 'node:stream'
 import got, { type PlainResponse, type Request, RequestError } from 'got'
 import { JobError } from '../errors.ts'
@@ -56,7 +57,10 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
     // An error that comes when nobody waits for the request any more would end the process.
     request.on('error', () => {})
     try {
-      const [response] = (await once(request, 'response')) as [PlainResponse]
+      // Node tells of a 101 by an event of its own, and leaves the socket to us.
+      const answers = ['response', 'upgrade'].map((event) => once(request, event))
+      const [response, socket] = (await Promise.race(answers)) as [PlainResponse, Socket?]
+      socket?.destroy()
       const { statusCode: status, headers: received } = response
       if (!isSuccess(status)) return { status, headers: received, body: await readRefusal(request, status) }
       return { status, headers: received, body: await readBody(request, maxResponseBytes) }
@@ -95,7 +99,7 @@ const REFUSAL_WITHIN_MS = 1000
 
 /** What soon comes of a body that only says why: the status alone decides what happens next, and the body may never end. */
 async function readRefusal(request: Request, status: number): Promise<Uint8Array> {
-  if (status === 429 || (status >= 300 && status <= 399)) return new Uint8Array()
+  if (status === 429 || status < 200 || (status >= 300 && status <= 399)) return new Uint8Array()
   addAbortSignal(AbortSignal.timeout(REFUSAL_WITHIN_MS), request)
   return readBody(request, LONGEST_REFUSAL).catch(() => new Uint8Array())
 }

@@ -175,6 +175,17 @@ describe('a request without a whole answer', () => {
 })
 
 describe('an answer', () => {
+  it('with 101, for which Node has an event of its own, is returned at once, and its connection closed', async () => {
+    const closed = Promise.withResolvers<void>()
+    const url = await serveRaw((socket) => {
+      socket.on('close', () => closed.resolve())
+      socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n')
+    })
+
+    expect(await ask(url)).toMatchObject({ status: 101, headers: { upgrade: 'other' }, body: { length: 0 } })
+    await closed.promise
+  })
+
   it.each([200, 204, 301, 401, 404, 429, 500])(
     'is returned whatever its status, with its body if that is needed: %i',
     async (status) => {
