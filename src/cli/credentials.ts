@@ -11,7 +11,7 @@ export function createCredentials(config: Config, tokens: Tokens, now: () => num
   const { organizations } = config
   /** The token that each organization uses, as it was read last; null where it cannot be read. */
   const fingerprints = new Map(organizations.map((one) => [one.id, fingerprintOf(one, tokens)]))
-  /** Organizations of which the mirror was told so. */
+  /** The one that the mirror was told of each, by this process. */
   const told = new Map<string, string>()
   const holds = new Map<string, TokenHold>()
 

@@ -34,8 +34,8 @@ export async function run(runtime: Runtime, { quiet }: Globals): Promise<number>
   const mirror = path.resolve(cwd, FOLDER, 'mirror.db')
   if (!isOurs(config) || (!fs.existsSync(config) && fs.existsSync(mirror)))
     throw new UsageError(`${path.dirname(config)} holds files of somebody else; type demo in another folder`)
-  // Those of a former demo.
-  for (const file of [config, mirror, `${mirror}-wal`, `${mirror}-shm`]) fs.rmSync(file, { force: true })
+  // Those of a former demo; last the one that says so.
+  for (const file of [mirror, `${mirror}-wal`, `${mirror}-shm`, config]) fs.rmSync(file, { force: true })
   fs.mkdirSync(path.dirname(config), { recursive: true })
   const say = (text: string) => stdout.write(`\n${text}\n`)
   const type = (...words: string[]) => {

@@ -19,9 +19,12 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
   await inMirror(runtime, globals, { config }, async (mirror) => {
     const lifted = await mirror.tokens.resume(ids)
     const names = lifted.map((name) => printable(name, 80)).join(', ')
+    // The token that a process is refused for may be another one than the organization used last.
+    const others =
+      org.length === 0 ? '' : '; if a token is still held, for all organizations: admin-mirror resume'
     runtime.stderr.write(
       lifted.length === 0
-        ? 'no organization was held; waits for the rate limit are forgotten\n'
+        ? `no organization was held; waits for the rate limit are forgotten${others}\n`
         : // Scheduled runs that the hold prevented are not made up for.
           `no longer held: ${names}; to read their lists before their next time: admin-mirror sync\n`,
     )
