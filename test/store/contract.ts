@@ -608,6 +608,25 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect((await opened.runs()).at(-1)).toMatchObject({ rows_removed: 1 })
       })
 
+      it('goes whatever the texts of its key are', async () => {
+        const job = jobOf({ name: 'establishments', key: ['id', 'of'] })
+        const texts = ['kept', '1', 'a', '"', "'", String.raw`\u0000`].map((id) =>
+          JSON.stringify({ id, of: id }),
+        )
+        const first = await begin(store, job)
+        await first.page(...texts)
+        await first.close()
+        const open = await begin(store, job)
+        await open.page(...texts.slice(0, 1))
+
+        expect(await open.missing(true)).toEqual({ removable: 5, held: 0, live: 6 })
+        await open.close('remove')
+
+        expect(Object.keys(await opened.live(job))).toEqual(['["kept","kept"]'])
+        expect(await opened.history(job)).toHaveLength(5)
+        expect((await opened.runs()).at(-1)).toMatchObject({ rows_removed: 5 })
+      })
+
       it('goes without a version where no history is kept', async () => {
         const job = jobOf({ history: false })
         const open = await begin(store, job)
