@@ -159,7 +159,7 @@ CREATE TABLE sync_runs (
   rate_limit_wait_ms INTEGER NOT NULL DEFAULT 0,
   error_code TEXT,
   error_message TEXT,
-  brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh that found nothing, which goes at once; or the walk of a short list in its place, which goes with the next one */,
+  brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh that found nothing, which goes at once, or with the end of the walk around it; or the walk of a short list in its place, which goes with the next one */,
   died INTEGER NOT NULL DEFAULT 0 /* 1: its process ended without a word */
 ) STRICT;
 

@@ -250,6 +250,10 @@ const P: Step = [PAID, PAID_ALONE]
 const P9: Step = [PAID.filter((id) => id !== 9), PAID_ALONE]
 const DRIFTED: Step = [drifting(ALL), WHOLE]
 
+/** A walk of the whole list that gets no page. */
+const REFUSED: Step = [ALL, { ...WHOLE, source: async () => refusing.source }]
+const refusing = scriptedList({ ids: ALL, before: () => Promise.reject(new JobError('FORBIDDEN', 'no')) })
+
 const OUT = [
   [4, 'out_of_scope'],
   [5, 'out_of_scope'],
@@ -273,6 +277,7 @@ describe('a row that left the list with a change of filters', () => {
       OUT.map(([id]) => [id, 'removed']),
     ],
     ['rows of a partial backfill of another list', [P, [ALL, PART_OF_WHOLE], P, P], OUT],
+    ['a row that leaves after a walk of another list got no page', [P, REFUSED, P9, P9], [REMOVED]],
     ['rows of the very first walk, before it was complete', [DRIFTED, P, P], OUT],
   ])('is distinguished from a removed one: %s', async (_what, steps, expected) => {
     const scene = createScene()
