@@ -20,6 +20,8 @@ export interface Step {
   of: 'organization' | 'list'
   /** What is typed behind the lists. */
   options: readonly string[]
+  /** Where the refused token is that it is about. */
+  token?: string
 }
 
 /** What is known of a list beside its row. */
@@ -42,7 +44,8 @@ const STEPS: Partial<Record<State, (row: StatusRow, context: StepContext) => Ste
     if (restart !== null) return stepTo(restart)
     const place = tokenPlace === null ? '' : ` (${printable(tokenPlace, 300)})`
     const who = printable(row.organization, 80)
-    return stepTo(`give ${who} a new token${place}, or if the old one is valid again`, 'resume')
+    const step = stepTo(`give ${who} a new token${place}, or if the old one is valid again`, 'resume')
+    return tokenPlace === null ? step : { ...step, token: tokenPlace }
   },
   'removals held back': () => ({
     ...stepTo('look whether these rows really left the list (verify compares it with the API), then', 'sync'),
@@ -138,12 +141,15 @@ const MOST_NAMED = 3
 export function stepsOf(all: readonly { list: Named; step: Step | null }[]): NextStep[] {
   const inNeed = all.flatMap(({ list, step }) => (step === null ? [] : [{ list, step }]))
   // A command for lists of several organizations would do the same to lists that do not need it.
-  const groups = Map.groupBy(inNeed, ({ list, step }) =>
-    JSON.stringify([step, step.of === 'list' && list.organization_id]),
+  const groups = Map.groupBy(
+    inNeed,
+    ({ list, step }) => step.token ?? JSON.stringify([step, step.of === 'list' && list.organization_id]),
   )
   const count = (lists: readonly { list: Named }[]) =>
     new Set(lists.map(({ list }) => list.organization_id)).size
-  return Array.from(groups.values(), (group) => {
+  return Array.from(groups.values(), (inGroup) => {
+    // One organization stands for all that use a token: a command for all would resume other tokens, too.
+    const group = inGroup[0]?.step.token === undefined ? inGroup : inGroup.slice(0, 1)
     const named = count(group)
     const isAll = named > 1 && (named === count(all) || named > MOST_NAMED)
     const lists = group.map(({ list }) => list)

@@ -30,7 +30,7 @@ export function timeLeft(pace: Pace, all: readonly Pace[]): number | null {
   // They take turns, so a longer one sends no more than this one meanwhile. One that does not say its length is taken for as long.
   const requests = lists.reduce((sum, one) => sum + Math.min(one.pagesLeft ?? pagesLeft, pagesLeft), 0)
   const bySpeed = isPaced ? (Math.max(runMs - waitedMs, 0) / pages) * pagesLeft : 0
-  // A fresh minute may take all of them at once: then this is too long, by less than a minute.
+  // A minute's requests may leave at once at its beginning: this is wrong by less than a minute.
   const byLimit = perMinute === null ? 0 : (requests / perMinute) * 60_000
   return Math.round(Math.max(bySpeed, byLimit, waitMs))
 }

@@ -154,6 +154,17 @@ describe('the steps of several lists', () => {
       ],
     ],
     [
+      'are one for all that use a refused token, and resume no other one',
+      ['a', 'b', 'c', 'd'].map((name) => ({
+        ...listOf(name, { held_since: at(9) }),
+        tokenPlace: name === 'd' ? '/its/own' : '/shared',
+      })),
+      [
+        'give a a new token (/shared), or if the old one is valid again: admin-mirror resume --org a',
+        'give d a new token (/its/own), or if the old one is valid again: admin-mirror resume --org d',
+      ],
+    ],
+    [
       'are told the gravest first',
       [listOf('acme', failedBy()), listOf('globex', { held_since: at(9) })],
       [
