@@ -134,7 +134,7 @@ export function stepFor({ say, verb, of, options }: Step, lists: readonly Named[
   return { say, command: ['admin-mirror', verb, ...words.map(shellWord)].join(' ') }
 }
 
-/** Of more organizations a command names none: it is for all. */
+/** Of more organizations a command names none, and is for all. */
 const MOST_NAMED = 3
 
 /** What somebody has to do about lists, each thing once, for all of those that need it. */
@@ -148,12 +148,17 @@ export function stepsOf(all: readonly { list: Named; step: Step | null }[]): Nex
   const count = (lists: readonly { list: Named }[]) =>
     new Set(lists.map(({ list }) => list.organization_id)).size
   return Array.from(groups.values(), (inGroup) => {
-    // One organization stands for all that use a token: a command for all would resume other tokens, too.
-    const group = inGroup[0]?.step.token === undefined ? inGroup : inGroup.slice(0, 1)
+    const step = inGroup[0]?.step ?? SYNC
+    // One organization stands for all that use a token.
+    const group = step.token === undefined ? inGroup : inGroup.slice(0, 1)
     const named = count(group)
-    const isAll = named > 1 && (named === count(all) || named > MOST_NAMED)
-    const lists = group.map(({ list }) => list)
-    return stepFor(group[0]?.step ?? SYNC, lists, isAll)
+    // Where none is named, `resume` frees the refused tokens of others, too.
+    const isAll = named > 1 && (named === count(all) || (named > MOST_NAMED && step.verb !== 'resume'))
+    return stepFor(
+      step,
+      group.map(({ list }) => list),
+      isAll,
+    )
   })
 }
 

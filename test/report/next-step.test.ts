@@ -9,6 +9,7 @@ const BACKFILL = 'admin-mirror backfill --org acme --collection orders'
 /** Of three runs that stopped at page 1,200. */
 const STOPPED = { ...failedBy('SERVER_ERROR'), walk_page: 1200, walk_stops: 2 }
 const STOPS = 'page 1,200 failed in each of the last 3 runs, and the pages before it did not'
+const WAITING = { ...failedBy('RATE_LIMITED'), waiting_until: at(-1) }
 const HELD: Partial<StatusRow> = { removals_held: 3, held_why: 'brake' }
 const LOOK = 'look whether these rows really left the list (verify compares it with the API), then'
 const OPEN_BACKFILL: Partial<StatusRow> = {
@@ -58,7 +59,7 @@ describe('the next step', () => {
     ['write failed', failedBy('DATABASE'), `look at the error, then: ${SYNC}`],
     [
       'failing, told to wait',
-      { ...failedBy('RATE_LIMITED'), waiting_until: at(-1) },
+      WAITING,
       `wait until ${at(-1)}, or forget the wait: admin-mirror resume --org acme`,
     ],
     [
@@ -162,6 +163,14 @@ describe('the steps of several lists', () => {
       [
         'give a a new token (/shared), or if the old one is valid again: admin-mirror resume --org a',
         'give d a new token (/its/own), or if the old one is valid again: admin-mirror resume --org d',
+      ],
+    ],
+    [
+      'name all of more than three that wait, since resume for all would free a refused token',
+      [...['a', 'b', 'c', 'd'].map((name) => listOf(name, WAITING)), listOf('e', { held_since: at(9) })],
+      [
+        'give e a new token, or if the old one is valid again: admin-mirror resume --org e',
+        `wait until ${at(-1)}, or forget the wait: admin-mirror resume --org a --org b --org c --org d`,
       ],
     ],
     [
