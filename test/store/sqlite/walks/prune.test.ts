@@ -34,6 +34,20 @@ describe('what runs leave', () => {
     expect(mirroredIds(test)).toEqual([1, 2, 3, 4])
   })
 
+  it('stays if it is the last complete full walk, though that is old and not trusted', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(8) })
+    await runOnce(test, list)
+    list.ids = [...upTo(6), 1]
+    expect(await runOnce(test, list)).toMatchObject({ coverage: 'drifted' })
+    test.clock.advance(KEEP_RUNS_MS + DAY_MS)
+
+    await runOnce(test, list, { plan: { ...BACKFILL, kind: 'partial', firstPage: 2 } })
+
+    expect(walks(test).map(({ id }) => id)).toEqual([1, 2, 3])
+    expect(test.value('SELECT coverage FROM sync_status WHERE organization_id = ?', ACME.id)).toBe('drifted')
+  })
+
   it('is kept as long as it tells why rows will be missing', async () => {
     const test = openTestMirror()
     const even = { job: jobOf({ filters: { only: 'even' } }) }
@@ -73,6 +87,35 @@ describe('what runs leave', () => {
       ['succeeded', 0],
     ])
     expect(walks(test).filter(({ status }) => status === 'complete')).toHaveLength(3)
+  })
+
+  it('stays where such a walk removed a row, or one was added before it was interrupted', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(8) })
+    const refresh = (from = list) => runOnce(test, from, { instead: 'newest' })
+    await runOnce(test, list)
+    list.ids.pop()
+    for (let count = 0; count < 3; count++) await refresh()
+    list.ids.unshift(1000)
+    const breaking = scriptedList({
+      ids: list.ids,
+      before: (answer) => {
+        if (answer === 2) throw new Error('the server broke down')
+      },
+    })
+    await refresh(breaking)
+
+    for (let count = 0; count < 3; count++) await refresh()
+
+    const found = runs(test).map((run) => [run.walk_id, run.status, run.rows_added, run.rows_removed])
+    expect(found).toEqual([
+      [1, 'succeeded', 8, 0],
+      [3, 'succeeded', 0, 1],
+      [5, 'failed', 1, 0],
+      [5, 'succeeded', 0, 0],
+      [7, 'succeeded', 0, 0],
+    ])
+    expect(walks(test).map(({ id }) => id)).toEqual([1, 3, 5, 7])
   })
 
   it('keeps what others read for an interrupted backfill for three days, and trusts it no longer then', async () => {
