@@ -18,8 +18,8 @@ function createScene(
   const happened: string[] = []
   const ends = new Map<string, (error?: Error) => void>()
 
-  async function busy(name: string): Promise<void> {
-    happened.push(`+${name}`)
+  async function busy(name: string, sign = '+'): Promise<void> {
+    happened.push(sign + name)
     if (endsAtOnce) return
     await new Promise<void>((resolve, reject) => {
       ends.set(name, (error) => (error ? reject(error) : resolve()))
@@ -46,10 +46,10 @@ function createScene(
   return {
     ...clock,
     scheduler,
-    /** A task of a job between two runs. */
+    /** Begins a task of a job between two runs, written as `(a`. */
     between: (name: string) => {
       const job = jobs.find((one) => one.name === name) as ScheduledJob
-      scheduler.runBetween(job, () => busy(name))
+      scheduler.runBetween(job, () => busy(name, '('))
     },
     async end(name: string, error?: Error) {
       ends.get(name)?.(error)
@@ -92,7 +92,7 @@ describe('a scheduler', () => {
     scene.between('a')
     scene.between('a')
     await scene.pass(3 * MINUTE)
-    expect(scene.happened()).toBe('+a')
+    expect(scene.happened()).toBe('(a')
     await scene.end('a')
     scene.between('a')
     expect(scene.happened()).toBe('!a +a')
@@ -100,7 +100,7 @@ describe('a scheduler', () => {
     scene.between('a')
     await scene.end('a')
     await scene.pass(SECOND)
-    expect(scene.happened()).toBe('!a +a !a')
+    expect(scene.happened()).toBe('!a (a !a')
   })
 
   it('stops when what is in progress has ended, and begins nothing more', async () => {
@@ -115,7 +115,7 @@ describe('a scheduler', () => {
     scene.between('a')
     await scene.pass(MINUTE)
     await scene.end('b')
-    expect([isStopped, scene.happened()]).toEqual([false, '+a +b ~a !b'])
+    expect([isStopped, scene.happened()]).toEqual([false, '+a (b ~a !b'])
     await scene.end('a')
     await stopped
     scene.between('a')
