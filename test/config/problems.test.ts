@@ -37,6 +37,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['rateLimit: { fallbackWait: 25d }', '7:14  rateLimit.fallbackWait', 'at most 24d'],
     ['schedule: hourly', '7:1  schedule', 'must be a cron expression of 5 or 6 fields in quotes'],
     ['timezone: Mars/Olympus', '7:1  timezone', 'Europe/Paris'],
+    ["timezone: '+05:37'", '7:1  timezone', 'Europe/Paris'],
     ['database: ../data/', '7:1  database', 'path of a file'],
     ['database: ~/mirror.db', '7:1  database', 'path of a file'],
     ['database: postgres://host/db', '7:1  database', 'must be like postgres://user@host'],
