@@ -663,15 +663,26 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect(await opened.history(JOB)).toEqual([['1', 'out_of_scope']])
       })
 
-      it('is of its own organization', async () => {
-        const other = await begin(store, jobOf({}, GLOBEX))
-        await other.page('{"id":1}', '{"id":9}')
-        await other.close()
+      it('is of its own list, whatever the same key is in others', async () => {
+        const others = [jobOf({}, GLOBEX), jobOf({ name: 'establishments' })]
+        for (const job of others)
+          for (const texts of [['{"id":1}', '{"id":9}'], ['{"id":9}']]) {
+            const other = await begin(store, job)
+            await other.page(...texts)
+            await other.missing()
+            await other.close()
+          }
 
         const { missing } = await walked(store, TEXTS.slice(2), 'remove', true)
 
         expect(missing.removable).toBe(2)
-        expect(Object.keys(await opened.live(jobOf({}, GLOBEX)))).toEqual(['1', '9'])
+        expect((await opened.history(JOB)).map(([id]) => id)).toEqual(['1', '2'])
+        for (const job of others) {
+          expect(Object.keys(await opened.live(job))).toEqual(['1', '9'])
+          const again = await begin(store, job)
+          await again.page('{"id":9}')
+          expect((await again.missing()).removable).toBe(1)
+        }
       })
     })
 
