@@ -22,6 +22,8 @@ export interface Step {
   options: readonly string[]
   /** Where the refused token is that it is about. */
   token?: string
+  /** What to look with first, for the same lists: it writes nothing. */
+  lookWith?: 'verify'
 }
 
 /** What is known of a list beside its row. */
@@ -48,11 +50,13 @@ const STEPS: Partial<Record<State, (row: StatusRow, context: StepContext) => Ste
     return tokenPlace === null ? step : { ...step, token: tokenPlace }
   },
   'removals held back': () => ({
-    ...stepTo('look whether these rows really left the list (verify compares it with the API), then', 'sync'),
+    ...stepTo('whether these rows really left the list (it writes nothing); only if they did', 'sync'),
     of: 'list',
     options: ['--accept-removals'],
+    lookWith: 'verify',
   }),
   failing: afterFailure,
+  'no answer': () => stepTo('wait: it is tried again by itself; if it lasts, tell whoever runs the API'),
   'never read': () => SYNC,
   overdue: ({ running }) =>
     running
@@ -121,17 +125,24 @@ function goOn(row: StatusRow): Step {
 /** A list, as commands name it. */
 type Named = Pick<StatusRow, 'organization' | 'organization_id' | 'collection'>
 
+function typed(...words: string[]): string {
+  return ['admin-mirror', ...words.map(shellWord)].join(' ')
+}
+
 /** A step for some lists. `isAll`: for all organizations, so that none is named. */
-export function stepFor({ say, verb, of, options }: Step, lists: readonly Named[], isAll = false): NextStep {
+export function stepFor(step: Step, lists: readonly Named[], isAll = false): NextStep {
+  const { say, verb, of, options, lookWith } = step
   if (verb === null) return { say, command: null }
   const organizations = isAll ? [] : lists.map(({ organization }) => organization)
   const collections = of === 'list' ? lists.map(({ collection }) => collection) : []
-  const words = [
+  const names = [
     ...[...new Set(organizations)].flatMap((name) => ['--org', name]),
     ...[...new Set(collections)].flatMap((name) => ['--collection', name]),
-    ...options,
   ]
-  return { say, command: ['admin-mirror', verb, ...words.map(shellWord)].join(' ') }
+  return {
+    say: lookWith ? `see with ${typed(lookWith, ...names)} ${say}` : say,
+    command: typed(verb, ...names, ...options),
+  }
 }
 
 /** Of more organizations a command names none, and is for all. */
@@ -176,7 +187,7 @@ export function stepsOfTheWhole(
   const all: readonly (readonly [isNeeded: boolean, say: string, command: string | null])[] = [
     [
       unusable !== null,
-      'make the mirror writable again: then everything goes on by itself, and what it holds can be queried meanwhile',
+      'mend that: a daemon that runs then goes on by itself, and what the mirror holds can be queried meanwhile',
       null,
     ],
     [

@@ -11,7 +11,9 @@ const STOPPED = { ...failedBy('SERVER_ERROR'), walk_page: 1200, walk_stops: 2 }
 const STOPS = 'page 1,200 failed in each of the last 3 runs, and the pages before it did not'
 const WAITING = { ...failedBy('RATE_LIMITED'), waiting_until: at(-1) }
 const HELD: Partial<StatusRow> = { removals_held: 3, held_why: 'brake' }
-const LOOK = 'look whether these rows really left the list (verify compares it with the API), then'
+/** What to type about removals that are held back, for these lists. */
+const removalsOf = (lists: string) =>
+  `see with admin-mirror verify ${lists} whether these rows really left the list (it writes nothing); only if they did: admin-mirror sync ${lists} --accept-removals`
 const OPEN_BACKFILL: Partial<StatusRow> = {
   last_run_trigger: 'backfill',
   last_run_status: 'interrupted',
@@ -36,11 +38,7 @@ describe('the next step', () => {
       { held_since: at(9) },
       'give acme a new token (/run/secrets/acme), or if the old one is valid again: admin-mirror resume --org acme',
     ],
-    [
-      'removals held back',
-      HELD,
-      `${LOOK}: admin-mirror sync --org acme --collection orders --accept-removals`,
-    ],
+    ['removals held back', HELD, removalsOf('--org acme --collection orders')],
     ['first reading', { as_of: null, last_run_status: 'running', running: true }, null],
     ['failing, being read', { ...failedBy(), running: true }, 'wait: it is tried again by itself'],
     ['failing without an answer', failedBy('TIMEOUT'), `when the API answers again: ${SYNC}`],
@@ -106,7 +104,7 @@ describe('the next step', () => {
       /^stop all daemons but one, .*: 1, 2$/,
     ],
     ['cannot publish', { unpublished: 'EROFS' }, /^mend why nothing is published.*admin-mirror check$/],
-    ['cannot write', { unusable: 'the disk is full' }, /^make the mirror writable again/],
+    ['cannot write', { unusable: 'the disk is full' }, /^mend that/],
   ])('of a daemon that %s is not about a list', (_, facts, step) => {
     expect(statusOf([listOf('acme')], facts).next.map(stepText)).toEqual([expect.stringMatching(step)])
   })
@@ -150,8 +148,8 @@ describe('the steps of several lists', () => {
       'lift the brake for no list that does not need it',
       [listOf('acme', HELD), listOf('acme', { ...HELD, ...establishments }), listOf('globex', HELD)],
       [
-        `${LOOK}: admin-mirror sync --org acme --collection orders --collection establishments --accept-removals`,
-        `${LOOK}: admin-mirror sync --org globex --collection orders --accept-removals`,
+        removalsOf('--org acme --collection orders --collection establishments'),
+        removalsOf('--org globex --collection orders'),
       ],
     ],
     [

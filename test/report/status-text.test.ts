@@ -106,13 +106,13 @@ next: give acme a new token (/run/secrets/acme), or if the old one is valid agai
       [listOf('acme', HELD)],
       {},
       `the only list needs attention (with removals held back)
-acme orders: removals held back: 300 of the list's 1,500 rows left it, and stay in the mirror until somebody decides: more than the brake allows in one walk
+acme orders: removals held back: 300 of the list's 1,500 rows are no longer in it, and stay in the mirror until somebody decides: more than one walk may remove
 
 acme orders                       1,500 rows  removals held back  as of 5 minutes ago; next walk in 10 minutes
 
 mirror: /data/mirror.db
 daemon: runs since ${at(90)} (90 minutes), process 1
-next: look whether these rows really left the list (verify compares it with the API), then: admin-mirror sync --org acme --collection orders --accept-removals
+next: see with admin-mirror verify --org acme --collection orders whether these rows really left the list (it writes nothing); only if they did: admin-mirror sync --org acme --collection orders --accept-removals
 `,
     ],
     [
@@ -133,8 +133,8 @@ acme orders                       1,500 rows  unfinished          as of 5 minute
     stopped: page 8, 14 of 20 items seen (70 %); the next run continues there
 
 mirror: /data/mirror.db
-daemon: none is seen, but one that runs could not write that down
-next: make the mirror writable again: then everything goes on by itself, and what it holds can be queried meanwhile
+daemon: unknown: one that runs could not write that down
+next: mend that: a daemon that runs then goes on by itself, and what the mirror holds can be queried meanwhile
 `,
     ],
   ])('%s', (_, lists, facts, text) => {
@@ -195,7 +195,7 @@ next: make the mirror writable again: then everything goes on by itself, and wha
       `globex orders, initech orders: failing since ${at(30)} (30 minutes): FORBIDDEN (the token has no access to this organization)`,
       `tyrell orders: failing since ${at(30)} (30 minutes): OF_LATER`,
       `hooli orders: overdue since ${at(10)} (10 minutes): by its schedule (* * * * *) it should have been read`,
-      expect.stringMatching(/^next: look whether .* --org wonka --collection orders --accept-removals$/),
+      expect.stringMatching(/^next: see with .* --org wonka --collection orders --accept-removals$/),
       'next: look at the error, then: admin-mirror sync --org globex --org initech --org tyrell',
       'next: admin-mirror sync --org hooli',
     ])
@@ -214,7 +214,7 @@ describe('what is said of a list', () => {
     ],
     [
       { ...HELD, held_why: 'empty', held_out_of_scope: 300 },
-      "removals held back: 300 of the list's 1,500 rows left it since its filters or its path were changed, and stay in the mirror until somebody decides: the list came without items",
+      "removals held back: 300 of the list's 1,500 rows are no longer in it since its filters or its path were changed, and stay in the mirror until somebody decides: the list came without items",
     ],
     [
       { ...failedBy(), failing_message: null },
@@ -255,7 +255,7 @@ describe('what is said of a list', () => {
     [{ running: true, work: 'verify' }, 'being compared (verify)'],
     [
       { ...TOKEN, ...HELD },
-      "300 of the list's 1,500 rows left it, and stay in the mirror until somebody decides: more than the brake allows in one walk",
+      "300 of the list's 1,500 rows are no longer in it, and stay in the mirror until somebody decides: more than one walk may remove",
     ],
     [{ fresh_as_of: at(-9000) }, AHEAD],
     [{ error_code: 'NETWORK', error_message: 'away' }, 'last run 5 minutes ago: NETWORK: away'],
