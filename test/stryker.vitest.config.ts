@@ -13,5 +13,7 @@ export default defineConfig({
     // A mutant is a run of its own already.
     isolate: false,
     testTimeout: 120_000,
+    // No other user can read the mutated copy.
+    env: { MUTATION_TESTS: '1' },
   },
 })
