@@ -239,7 +239,8 @@ it('an answer that breaks off is asked for again, wherever it broke, also within
   expect(errorOf('{"da').message).toBe(`the answer breaks off after 4 bytes; if it stays so, ${LOOK}`)
 })
 
-const nextOf = (next: unknown) => read(paged({ links: { next } })).next
+const nextOf = (next: unknown, page = 1) =>
+  read(paged({ links: { next }, meta: { current_page: page } }), 'check', page).next
 
 describe('links.next', () => {
   it.each([
@@ -249,6 +250,10 @@ describe('links.next', () => {
     ['is relative', '?page=2'],
   ])('leads to the next page where it %s', (_case, link) => {
     expect(nextOf(link)).toBe(2)
+  })
+
+  it.each([11, 99, 12_344])('leads on from page %d', (page) => {
+    expect(nextOf(`?page=${page + 1}`, page)).toBe(page + 1)
   })
 
   it.each([

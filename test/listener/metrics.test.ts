@@ -52,6 +52,19 @@ it('a scrape has times in seconds, 1 for what is so, and no line for what is not
   ])
 })
 
+it('a scrape is answered while the mirror cannot be read, and says what is wrong', async () => {
+  const text = await metricsText(
+    null,
+    { stalled: 'it sleeps', unusable: 'the disk is full' },
+    createCounters(),
+  )
+
+  expect(text.match(/^admin_mirror_\w+ .*$/gm)).toEqual([
+    'admin_mirror_scheduler_ticking 0',
+    'admin_mirror_usable 0',
+  ])
+})
+
 it('a scrape keeps its format whatever a name holds', async () => {
   const lines = await scrape([listOf('a"b\\c\nd\u202e')])
 
