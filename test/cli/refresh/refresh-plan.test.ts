@@ -3,6 +3,7 @@ import { createRefreshPlan } from '../../../src/cli/refresh-plan.ts'
 import { selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import { afterFullWalk, scopeText } from '../../../src/sync/refresh/state.ts'
+import type { PageSource } from '../../../src/sync/types.ts'
 import { createWorkspace, organization } from '../../helpers/workspace.ts'
 
 const MINUTE = 60_000
@@ -89,4 +90,16 @@ it('of a budget the list is read next that is worth most, as far as its share ha
   if (!first || !one) throw new Error('no list')
   plan.policyOf(first)?.note({ ...one.state, newestAt: world.now, bands: [] })
   expect(next()).toBe('o1')
+})
+
+it('the share is of the limit that answers announce, and of the configured one until then', () => {
+  const { plan, jobs } = planOf(1)
+  const [first] = jobs
+  const perMinute = () => first && plan.policyOf(first)?.share.perMinute()
+
+  expect(perMinute()).toBe(6)
+  const source = { limit: () => 300 } as PageSource
+  if (first) plan.watch(first.organization, source)
+
+  expect(perMinute()).toBe(30)
 })
