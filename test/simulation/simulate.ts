@@ -9,7 +9,7 @@ import { createCounter, createStory } from './story.ts'
 import { createWorld } from './world.ts'
 
 /** Far more than any list takes until its run ends, or its process. A long history has many of these. */
-const MOST_TICKS = 50_000
+const MOST_TICKS = 200_000
 
 const MINUTE = 60_000
 const DAY = 86_400_000
