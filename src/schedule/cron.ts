@@ -83,7 +83,7 @@ function matchersOf(expression: string, timezone: string): Matchers {
     minute: matcherOf(`* ${minute.join()} ${hour.join()} ${day}`, timezone),
     localHour: hourIn(timezone),
     hours: new Set(hour.map(Number)),
-    minutesOfQuarter: new Set(minute.map((one) => Number(one) % 15)),
+    minutesOfQuarter: new Set(minute.map(Number).map((one) => one % 15)),
     seconds: new Set(second.map(Number)),
   }
   KNOWN.set(name, made)

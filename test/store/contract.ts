@@ -39,12 +39,9 @@ export function openedStore(lookedAt: LookedAt) {
     const found = await rows(
       `SELECT * FROM ${name}_${table} WHERE _organization_id = '${organization.id}' ORDER BY 2, 3`,
     )
-    return found.map((row) => {
+    return found.map((row): Record<string, unknown> => {
       const texts = key.map((column) => String(row[column]))
-      return { ...row, id: key.length === 1 ? texts.join() : JSON.stringify(texts) } as Record<
-        string,
-        unknown
-      >
+      return { ...row, id: key.length === 1 ? texts.join() : JSON.stringify(texts) }
     })
   }
   return {

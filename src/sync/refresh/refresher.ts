@@ -194,10 +194,12 @@ export class Refresher {
       if (event.kind === 'request') this.#credit--
       this.#options.observe(event)
     }
-    // It may have been tried several times.
-    return source
-      .fetchPage(number, observe, signal, urgency)
-      .finally(() => this.#charge(Math.max(0, -this.#credit)))
+    try {
+      return await source.fetchPage(number, observe, signal, urgency)
+    } finally {
+      // It may have been tried several times.
+      await this.#charge(Math.max(0, -this.#credit))
+    }
   }
 
   /** Reads one page and writes it. */
