@@ -90,7 +90,7 @@ export function* beginWalk(
  */
 export function* resumeWalk(job: Job, walkId: number, rules: KeptRules, at: string): Rule<Walk> {
   const values = { ...namesOf(job), walkId, at, rules: JSON.stringify(rules) }
-  yield* run(
+  const restarted = yield* run(
     `
       UPDATE sync_walks
       SET rules = :rules, started_at = :at, updated_at = :at, rows_added_before = ${ROWS_ADDED}
@@ -98,6 +98,8 @@ export function* resumeWalk(job: Job, walkId: number, rules: KeptRules, at: stri
     `,
     values,
   )
+  // What others read before that start is not seen since.
+  if (restarted > 0) yield* run('DELETE FROM sync_refreshed WHERE walk_id = :walkId', { walkId })
   const row = yield* one<WalkRow>(`SELECT ${WALK} FROM sync_walks WHERE id = :walkId`, values)
   if (!row) throw new Error(`walk ${walkId} is not there`)
   return walkOf(row)
