@@ -52,7 +52,10 @@ function missing(file: string, isCopy: boolean): MirrorError {
 }
 
 /** What `status` reads; null if there is no mirror yet. */
-export function readFacts({ database, config }: MirrorPlace, { isAlive, now }: Runtime): MirrorFacts | null {
+export function factsInFile(
+  { database, config }: MirrorPlace,
+  { isAlive, now }: Runtime,
+): MirrorFacts | null {
   const connection = config ? openForReading(database) : openMirrorFile(database, true)
   try {
     return connection && readFileFacts(connection, isAlive, now())

@@ -13,7 +13,7 @@ export interface PlannedJob {
 export interface KeepFreshOptions {
   jobs: readonly PlannedJob[]
   /** Refreshes a list if that is still due. Returns whether that failed, and never rejects. */
-  read: (selected: SelectedJob) => Promise<{ hasFailed: boolean }>
+  read: (selected: SelectedJob) => Promise<boolean>
   plan: Pick<RefreshPlan, 'update' | 'next' | 'budgets'>
   scheduler: Pick<Scheduler, 'isRunning' | 'runBetween'> & Partial<Pick<WorkerScheduler, 'hasBudget'>>
   runtime: Pick<Runtime, 'now' | 'sleep'>
@@ -57,8 +57,7 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
     if (!job) return false
     const ended = Promise.withResolvers<void>()
     scheduler.runBetween(job.scheduled, async () => {
-      const { hasFailed } = await read(job.selected)
-      if (hasFailed) failedAt.set(job, now())
+      if (await read(job.selected)) failedAt.set(job, now())
       ended.resolve()
     })
     // It runs by now for another reason.

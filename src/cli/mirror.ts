@@ -1,9 +1,8 @@
 import type { Logger } from 'pino'
-import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { createForgetting, type Forgetting } from '../store/core/forget.ts'
 import { createLeases, type Leases } from '../store/core/leases.ts'
-import { claimAddress, saveSetting } from '../store/core/settings.ts'
+import { claimAddress } from '../store/core/settings.ts'
 import { type Dialect, exec, type Rule, type Runner } from '../store/core/sql.ts'
 import type { MirrorFacts } from '../store/core/status.ts'
 import { createStore } from '../store/core/store.ts'
@@ -64,7 +63,6 @@ export async function openMirror({ config, runtime, log, address }: OpenOptions)
       // One worker after another: several at once could each find no address.
       if (!isLocal) yield* exec(['LOCK TABLE sync_settings IN SHARE ROW EXCLUSIVE MODE'])
       if (address) yield* claimAddress(api.baseUrl, address === 'accept', place)
-      yield* saveSetting('program', manifest.version)
       yield* makeConfigured(dialect, collections)
       return yield* makeSalt(runtime.randomHex)
     })

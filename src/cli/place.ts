@@ -48,8 +48,9 @@ export function placeOf(config: Config): MirrorPlace {
 
 /** What `status` reads; null if there is no mirror yet. Changes nothing. Throws MirrorError. */
 export async function readFacts(place: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null> {
-  if (place.config?.postgres) return (await import('./postgres.ts')).readFacts(place.config.postgres, runtime)
-  return (await import('./file.ts')).readFacts(place, runtime)
+  if (place.config?.postgres)
+    return (await import('./postgres.ts')).factsOnServer(place.config.postgres, runtime)
+  return (await import('./file.ts')).factsInFile(place, runtime)
 }
 
 /** Why the mirror cannot be written now; null: it can, or only its server knows. */

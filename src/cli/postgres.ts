@@ -3,7 +3,7 @@ import type { PostgresSettings } from '../config/postgres-address.ts'
 import { MirrorError, systemCode } from '../errors.ts'
 import { exec } from '../store/core/sql.ts'
 import { type MirrorFacts, storedFacts } from '../store/core/status.ts'
-import { placeOf, serverAt } from '../store/postgres/address.ts'
+import { schemaAt, serverAt } from '../store/postgres/address.ts'
 import { serverBudgets } from '../store/postgres/clock.ts'
 import { askBy, runRule } from '../store/postgres/connections.ts'
 import { holdsMirror, migrate } from '../store/postgres/migrate.ts'
@@ -54,7 +54,7 @@ export async function openServer(
   let queue: WorkQueue | null = null
   return {
     runner: runnerOn(server, { now: server.clock.now, signal: runtime.signal }),
-    place: placeOf(server.address),
+    place: schemaAt(server.address),
     budgets: serverBudgets(server),
     holding: (begin) => server.once(begin()),
     probe: () => within(PROBE_MS, server.once(exec(['SELECT 1 FROM sync_settings LIMIT 1']))),
@@ -81,7 +81,10 @@ function factsOn(server: Server, { isAlive }: Runtime): Promise<MirrorFacts> {
 }
 
 /** What `status` reads; null if the schema holds no mirror yet. */
-export async function readFacts(settings: PostgresSettings, runtime: Runtime): Promise<MirrorFacts | null> {
+export async function factsOnServer(
+  settings: PostgresSettings,
+  runtime: Runtime,
+): Promise<MirrorFacts | null> {
   const server = await connectToRead(settings, runtime)
   try {
     return (await holdsMirror(server)) ? await factsOn(server, runtime) : null

@@ -30,7 +30,7 @@ export interface PublisherOptions {
 export type Publisher = NonNullable<ReturnType<typeof createPublisher>>
 
 /** How often a service that has news sees whether it is time to publish them. */
-const LOOK_EVERY_MS = 5000
+const LOOK_FOR_NEWS_MS = 5000
 
 /** Keeps the published file up to date; null: none is configured. Nothing here fails a run: what goes wrong is a warning. */
 export function createPublisher(options: PublisherOptions) {
@@ -97,7 +97,7 @@ export function createPublisher(options: PublisherOptions) {
     running = null
   }
 
-  const stopLooking = isService ? runtime.every(Math.min(every, LOOK_EVERY_MS), look) : () => {}
+  const stopLooking = isService ? runtime.every(Math.min(every, LOOK_FOR_NEWS_MS), look) : () => {}
   return {
     /** Notes that runs have ended, or a refresh. */
     note(): void {

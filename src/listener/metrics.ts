@@ -18,7 +18,7 @@ export async function metricsText(
     const values = gauge(name, help, LIST)
     for (const job of status?.jobs ?? []) {
       const value = read(job)
-      if (value !== null) values.set(namesOf(job), value)
+      if (value !== null) values.set(labelsOf(job), value)
     }
   }
 
@@ -40,7 +40,7 @@ export async function metricsText(
     [...LIST, 'error_code'],
   )
   for (const job of status.jobs) {
-    const names = namesOf(job)
+    const names = labelsOf(job)
     const isFailing = job.failing_since !== null
     const code = isFailing ? (job.problem?.code ?? job.error_code ?? '') : ''
     held.set({ organization: names.organization }, Number(job.held_since !== null))
@@ -69,7 +69,7 @@ function secondsOf(time: string | null): number | null {
 }
 
 /** Names as people see them everywhere: what would reorder a line is escaped. */
-function namesOf({ organization, collection }: JobStatus) {
+function labelsOf({ organization, collection }: JobStatus) {
   return { organization: printable(organization), collection: printable(collection) }
 }
 

@@ -6,7 +6,7 @@ import type { JobStatus, Status } from './status.ts'
 import { gravestFirst, isErrorCode, needsAttention, STATES } from './verdict.ts'
 
 /** More lists that are as they should be do not fit on a screen; of one cause so many are named; and so many causes and steps are told. */
-const MOST_LISTS = 50
+const MOST_SHOWN = 50
 const MOST_NAMED = 4
 const MOST_TOLD = 10
 
@@ -17,8 +17,8 @@ const MOST_TOLD = 10
 export function statusText(status: Status, queryCommand: string): string {
   const { jobs, next, notes, database } = status
   const ask = `${queryCommand} "SELECT * FROM sync_status"`
-  const isMany = jobs.length > MOST_LISTS
-  const shown = isMany ? gravestFirst(jobs).filter((job, index) => index < MOST_LISTS || !isUsual(job)) : jobs
+  const isMany = jobs.length > MOST_SHOWN
+  const shown = isMany ? gravestFirst(jobs).filter((job, index) => index < MOST_SHOWN || !isUsual(job)) : jobs
   const [
     first = isAwaited(jobs) ? 'wait for the runs in progress' : `nothing to do; ask the mirror with ${ask}`,
     ...others

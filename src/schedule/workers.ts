@@ -56,7 +56,7 @@ export interface WorkerScheduler extends Scheduler {
 }
 
 /** The most lists that one worker reads at once: most of them wait for their rate limit. */
-const MOST_LISTS = 250
+const MOST_READ_AT_ONCE = 250
 
 /** The most entries taken at a time, so that workers share what a tick adds. */
 const MOST_TAKEN = 8
@@ -67,7 +67,7 @@ const MOST_TAKEN = 8
  */
 const MOST_GIVEN_BACK = 20
 
-const LOOK_EVERY_MS = 1000
+const LOOK_IN_QUEUE_MS = 1000
 const AFTER_FULL_MS = 100
 const AFTER_ERROR_MS = 5000
 const TOUCH_EVERY_MS = 2500
@@ -107,15 +107,15 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
       isAsking = false
     }
     due = []
-    return Math.max(1, Math.min(LOOK_EVERY_MS, ticks.quietUntil() - now()))
+    return Math.max(1, Math.min(LOOK_IN_QUEUE_MS, ticks.quietUntil() - now()))
   }
 
   async function takeLists(): Promise<number> {
-    const most = Math.min(MOST_TAKEN, MOST_LISTS - lists.size)
+    const most = Math.min(MOST_TAKEN, MOST_READ_AT_ONCE - lists.size)
     const taken = most > 0 ? await queue.take('lists', most) : []
     taken.forEach(begin)
     // Workers that began at once do not ask at once.
-    return (taken.length === MOST_TAKEN ? AFTER_FULL_MS : LOOK_EVERY_MS) * (0.75 + random() / 2)
+    return (taken.length === MOST_TAKEN ? AFTER_FULL_MS : LOOK_IN_QUEUE_MS) * (0.75 + random() / 2)
   }
 
   function begin(claim: Claim): void {
@@ -152,7 +152,7 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
       if (budgets.includes(claim.key)) refreshes.set(claim.key, claim)
       else await queue.giveBack('refreshes', claim)
     }
-    return LOOK_EVERY_MS * (0.75 + random() / 2)
+    return LOOK_IN_QUEUE_MS * (0.75 + random() / 2)
   }
 
   async function touch(): Promise<number> {

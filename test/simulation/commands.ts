@@ -194,7 +194,7 @@ async function runStart(
           jobs: fresh,
           async read(selected) {
             const results = await run([selected], { ...how, waitForOwner: false, instead: 'due' })
-            return { hasFailed: results.some(({ error }) => error !== null) }
+            return results.some(({ error }) => error !== null)
           },
           plan,
           scheduler: {

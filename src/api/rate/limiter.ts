@@ -46,6 +46,7 @@ export interface Heard {
 
 /** A request that waits for its permit, which comes with what frees its slot again. */
 interface Waiting extends RequestOptions {
+  /** Epoch milliseconds. */
   since: number
   /** Until when it was told to wait. */
   toldUntil: number
@@ -53,7 +54,7 @@ interface Waiting extends RequestOptions {
 }
 
 /** How often a waiting request reads the budget again, which another process may have changed; and the shortest wait that is told. */
-const LOOK_EVERY_MS = 1000
+const READ_AGAIN_MS = 1000
 
 const ORDER: Readonly<Record<Urgency, number>> = { refresh: 0, walk: 1, older: 2 }
 
@@ -163,13 +164,13 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     if (refusal) throw refusal
     const wait = waitFor(budget(), rules, now(), urgency)
     if (!wait && !mustBeAlone()) return true
-    const until = wait?.until ?? now() + LOOK_EVERY_MS
-    if (wait && until >= now() + LOOK_EVERY_MS) {
+    const until = wait?.until ?? now() + READ_AGAIN_MS
+    if (wait && until >= now() + READ_AGAIN_MS) {
       tell(wait)
       if (until !== notedUntil) await write((before) => before, wait)
       notedUntil = until
     }
-    const ms = Math.max(0, Math.min(until - now(), LOOK_EVERY_MS))
+    const ms = Math.max(0, Math.min(until - now(), READ_AGAIN_MS))
     await sleep(ms, woken.signal).catch((error: unknown) => {
       if (!woken.signal.aborted) throw error
     })
@@ -204,8 +205,7 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
   /** Sends a request when the budget allows it, and notes what its answer says. */
   async function send<T extends Heard>(request: () => Promise<T>, options: RequestOptions): Promise<T> {
     const { observe, signal } = options
-    const arrived = now()
-    const one: Waiting = { ...options, since: arrived, toldUntil: 0, permit: Promise.withResolvers() }
+    const one: Waiting = { ...options, since: now(), toldUntil: 0, permit: Promise.withResolvers() }
     const stop = () => {
       line.delete(one)
       one.permit.reject(signal.reason)
@@ -219,7 +219,7 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     const release = await one.permit.promise.finally(() => {
       signal.removeEventListener('abort', stop)
       // The clock may have been set back meanwhile.
-      observe({ kind: 'waited', ms: Math.max(0, now() - arrived) })
+      observe({ kind: 'waited', ms: Math.max(0, now() - one.since) })
     })
     return sendNow(request).finally(release)
   }

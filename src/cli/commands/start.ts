@@ -125,7 +125,7 @@ async function runScheduled(daemon: Daemon, session: CommandSession): Promise<nu
   listening?.serve(session, scheduler)
   const keeping = keepFresh({
     jobs: planned.filter(({ selected }) => selected.organization.refresh !== false),
-    read: async (selected) => ({ hasFailed: (await runOne(selected, { instead: 'due' })) !== null }),
+    read: async (selected) => (await runOne(selected, { instead: 'due' })) !== null,
     plan: session.refreshes,
     scheduler,
     runtime: { now: session.now, sleep: runtime.sleep },

@@ -31,14 +31,7 @@ export function* commitPage(
     changed: changes.upserts.length - added,
     ...trafficValues(reader.traffic),
   })
-  if (added > 0)
-    yield* run(
-      `UPDATE sync_jobs SET rows = rows + :added, rows_added = rows_added + :added WHERE ${OF_JOB}`,
-      {
-        ...names,
-        added,
-      },
-    )
+  if (added > 0) yield* run(COUNT_IN_JOB, { ...names, added })
   const listed = `SELECT id.value FROM ${dialect.each(':ids::text', 'id')}`
   if (counted?.hasOthers !== 0)
     yield* run(
@@ -77,6 +70,8 @@ const COUNT_IN_RUN = `
     CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) THEN 1 ELSE 0 END AS "hasMissing",
     CASE WHEN EXISTS (SELECT 1 ${OTHERS}) THEN 1 ELSE 0 END AS "hasOthers"
 `
+
+const COUNT_IN_JOB = `UPDATE sync_jobs SET rows = rows + :added, rows_added = rows_added + :added WHERE ${OF_JOB}`
 
 /** Adds the answer to the walk and its page ledger. */
 function* saveAnswer(

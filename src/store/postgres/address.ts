@@ -15,7 +15,7 @@ export interface PostgresAddress {
 }
 
 /** Where a mirror is, for messages. */
-export function placeOf({ schema, database }: Pick<PostgresAddress, 'schema' | 'database'>): string {
+export function schemaAt({ schema, database }: Pick<PostgresAddress, 'schema' | 'database'>): string {
   return `the schema ${schema} of the database ${database}`
 }
 

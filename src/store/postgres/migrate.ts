@@ -3,7 +3,7 @@ import { saveSetting, setting } from '../core/settings.ts'
 import { exec, one, quoted, type Rule } from '../core/sql.ts'
 import { remakeViews } from '../core/tables.ts'
 import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../schema.ts'
-import { placeOf } from './address.ts'
+import { schemaAt } from './address.ts'
 import { POSTGRES } from './driver.ts'
 import type { Server } from './server.ts'
 
@@ -78,6 +78,6 @@ function* assertEmpty({ address }: Server): Rule<0> {
   )
   if (!stranger) return 0
   throw new MirrorError(
-    `${placeOf(address)} is not a mirror, and has tables of somebody else: name an empty or a new schema with schema=NAME in ${address.setting}`,
+    `${schemaAt(address)} is not a mirror, and has tables of somebody else: name an empty or a new schema with schema=NAME in ${address.setting}`,
   )
 }

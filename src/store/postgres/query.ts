@@ -30,13 +30,13 @@ export function withPlaceholders(sql: string, given: readonly (readonly [string,
 }
 
 /** Rows of one batch, so that memory never holds a large result whole. */
-const BATCH_ROWS = 500
+const FETCHED_ROWS = 500
 
 /** Runs a statement. The server takes a SELECT, WITH, VALUES or TABLE for a cursor, and nothing else; a plan needs none. One at a time. */
 export async function stream(query: Query, { text, values }: UserStatement): Promise<Rows> {
   const isPlan = ['EXPLAIN', 'SHOW'].includes(firstWord(text))
   if (!isPlan) await ask(query, `DECLARE "_read" NO SCROLL CURSOR FOR ${text}`, values)
-  const next = () => ask(query, `FETCH ${BATCH_ROWS} FROM "_read"`, [])
+  const next = () => ask(query, `FETCH ${FETCHED_ROWS} FROM "_read"`, [])
   const { rows: first, ...head } = isPlan ? await ask(query, text, values) : await next()
   async function* batches(): AsyncIterable<Value[][]> {
     if (isPlan) {

@@ -1,7 +1,7 @@
 import { type JobWithMetadata, PgBoss } from 'pg-boss'
 import { MirrorError } from '../../errors.ts'
 import { one } from '../core/sql.ts'
-import { placeOf } from './address.ts'
+import { schemaAt } from './address.ts'
 import { runRule } from './connections.ts'
 import { translate } from './errors.ts'
 import { lockSchema } from './migrate.ts'
@@ -107,11 +107,11 @@ async function startBoss(server: Server, onTrouble: (error: unknown) => void): P
 }
 
 /** The queue has a schema of its own: pg-boss names its tables `job`, `queue`, `version`, and a collection may have such a name. It takes 50 bytes at most. */
-export function queueSchema(address: Parameters<typeof placeOf>[0]): string {
+export function queueSchema(address: Parameters<typeof schemaAt>[0]): string {
   const name = `${address.schema}_queue`
   if (name.length <= 50) return name
   throw new MirrorError(
-    `${placeOf(address)} has too long a name for start, which needs a schema ${name} beside it: name one of at most 44 characters`,
+    `${schemaAt(address)} has too long a name for start, which needs a schema ${name} beside it: name one of at most 44 characters`,
   )
 }
 

@@ -22,7 +22,7 @@ function fillCopy({ mirror, target, isPublished }: CopyTask): void {
   copy.exec(WHILE_MADE)
   if (isPublished) makeReadable(copy)
   // Not in the copy of a published file.
-  else if (namesOf(copy, 'table').includes('sync_workers')) forgetOrigin(copy)
+  else if (relationsOf(copy, 'table').includes('sync_workers')) forgetOrigin(copy)
   copy.pragma('journal_mode = DELETE')
   copy.close()
 }
@@ -43,15 +43,15 @@ function makeReadable(copy: Connection): void {
   const collections = copy.prepare('SELECT name FROM sync_collections').pluck().all() as string[]
   for (const [name, columns] of Object.entries(OF_EVERY_MIRROR)) makeTable(copy, name, columns)
   // No collection's name has two underscores.
-  for (const view of namesOf(copy, 'view'))
+  for (const view of relationsOf(copy, 'view'))
     if (collections.some((name) => view.startsWith(`${name}__`))) makeTable(copy, view, null)
   for (const type of ['view', 'table'] as const)
-    for (const name of namesOf(copy, type))
+    for (const name of relationsOf(copy, type))
       if (name.startsWith('sync_') && !(name in OF_EVERY_MIRROR)) copy.exec(`DROP ${type} ${quoted(name)}`)
   copy.exec(`PRAGMA application_id = ${COPY_ID}; PRAGMA analysis_limit = ${ANALYZED_ROWS}; ANALYZE`)
 }
 
-function namesOf(copy: Connection, type: 'table' | 'view'): string[] {
+function relationsOf(copy: Connection, type: 'table' | 'view'): string[] {
   return copy
     .prepare('SELECT name FROM sqlite_schema WHERE type = ? ORDER BY name')
     .pluck()
@@ -63,7 +63,7 @@ function namesOf(copy: Connection, type: 'table' | 'view'): string[] {
  * no longer there stays.
  */
 function makeTable(copy: Connection, name: string, wanted: readonly string[] | null): void {
-  const type = namesOf(copy, 'view').includes(name) ? 'VIEW' : 'TABLE'
+  const type = relationsOf(copy, 'view').includes(name) ? 'VIEW' : 'TABLE'
   try {
     const found = copy.prepare('SELECT name, type FROM pragma_table_info(?)').all(name) as Column[]
     const columns = found.filter((column) => wanted?.includes(column.name) ?? true)

@@ -42,7 +42,7 @@ async function play({ every = '5m', until, isDue, hasFailed = false, isRunning, 
   }
   await keepFresh({
     jobs,
-    read: async () => ({ hasFailed }),
+    read: async () => hasFailed,
     plan: { update: async () => {}, budgets: ['all'], next },
     scheduler: {
       ...(hasBudget ? { hasBudget } : {}),
