@@ -16,19 +16,18 @@ type Reason = 'removed' | 'out_of_scope'
 
 /**
  * Why rows that a trusted walk did not see are missing: the last trusted one, or a walk since then, has read another list, by the path and filters
- * that were configured; or they left the list. Null: none is missing, since none was before, it saw as many items as there are rows, and nobody
- * else has read pages since it began.
+ * that were configured; or they left the list. Null: none is missing, since it saw as many items as there are rows, and each of them is one, as
+ * nobody else has read pages since it began.
  */
 export function* reasonOfMissing(
   job: Job,
   { walkId, keyed }: MissingRule,
   { rows }: LockedJob,
 ): Rule<Reason | null> {
-  const found = yield* one<{ hasMissing: number; hasOther: number }>(
+  const found = yield* one<Record<'isAlone' | 'hasOther', number>>(
     `
       SELECT
-        CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) OR EXISTS (SELECT 1 FROM sync_refreshed WHERE walk_id = :walkId)
-          THEN 1 ELSE 0 END AS "hasMissing",
+        CASE WHEN EXISTS (SELECT 1 FROM sync_refreshed WHERE walk_id = :walkId) THEN 0 ELSE 1 END AS "isAlone",
         CASE WHEN EXISTS (
           SELECT 1 FROM sync_walks AS other
           WHERE ${OF_JOB} AND pages > 0 AND id >= ${LAST_TRUSTED} AND (path <> walk.path OR scope <> walk.scope)
@@ -38,7 +37,7 @@ export function* reasonOfMissing(
     `,
     { ...namesOf(job), walkId },
   )
-  if (found?.hasMissing === 0 && rows === keyed) return null
+  if (found?.isAlone === 1 && rows === keyed) return null
   return found?.hasOther === 1 ? 'out_of_scope' : 'removed'
 }
 
