@@ -6,10 +6,12 @@ import {
   isJsonObject,
   isRawNumber,
   type JsonObject,
+  type JsonValue,
   numberText,
   sameJson,
 } from '../../../../src/json/value.ts'
 import { type Leaf, sqlitePath } from '../../../../src/store/columns/column.ts'
+import { hasNumbersAsNames } from '../../../../src/store/columns/row.ts'
 import type { Job } from '../../../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
@@ -22,8 +24,13 @@ const JOBS = [jobOf({ key: ['the id'] }), jobOf({ key: ['the id'] }, GLOBEX)]
 /** An object with odd names and numbers, and a key of few values, so that items repeat. */
 const keyed = fc
   .tuple(jsonTexts, fc.constantFrom('1', '2', '3', '3.0', '"3"', '"x"', '12345678901234567890'))
-  .filter(([text]) => isJsonObject(parseExact(text)))
+  .filter(([text]) => isJsonObject(parseExact(text)) && !hasListWithHoles(parseExact(text)))
   .map(([text, key]) => `{"the id":${key},"rest":${text}}`)
+
+/** Whether a value has an object that may be shown as a list, which depends on other items: views.test.ts has these. */
+function hasListWithHoles(value: JsonValue): boolean {
+  return isJsonObject(value) && (hasNumbersAsNames(value) || Object.values(value).some(hasListWithHoles))
+}
 
 /** One step: an organization's page of one to three items. */
 const arrivals = fc.array(fc.tuple(fc.nat(1), fc.array(keyed, { minLength: 1, maxLength: 3 })), {
