@@ -1,53 +1,71 @@
 import fs from 'node:fs'
-import { describe, expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import { items, serve } from '../helpers/list-server.ts'
-import { NEVER, sceneTests } from '../helpers/scene.ts'
+import { ACME, GLOBEX, NEVER, sceneTests } from '../helpers/scene.ts'
 
 const it = sceneTests()
 
 // The listener of a real start, on a real mirror. What it answers, and to whom: test/listener.
 
+const list = items(6).map((item) => ({ ...item, note: 'Data-of-an-item' }))
+const settings = { schedule: NEVER, refresh: false, http: { port: 0 } }
+it.override({ options: { list, settings } })
+
 const PATHS = ['', 'healthz', 'readyz', 'metrics', 'status.json', 'check']
 
-describe('the listener of start', () => {
-  it.override({
-    options: { list: items(6).map((item) => ({ ...item, note: 'Data-of-an-item' })) },
+it('the listener of start shows no data of items, tells with status and resume of a configuration that has changed since, and of a mirror that was moved away', async ({
+  scene: { workspace, configure },
+}) => {
+  const start = workspace.startHere(['start'])
+  const url = String((await start.log(({ event }) => event === 'listening')).url)
+  await start.log(({ event }) => event === 'run_finished')
+  /** What it answers is kept for a moment. */
+  const answers = (path: string, expected: number, text: RegExp) =>
+    vi.waitFor(
+      async () => {
+        const response = await fetch(url + path)
+        expect([response.status, await response.text()]).toEqual([expected, expect.stringMatching(text)])
+      },
+      { timeout: 20_000 },
+    )
+  const told = async () => {
+    const { code, stdout } = await workspace.run(['status', '--check'])
+    return [code, stdout]
+  }
+
+  expect(workspace.value('SELECT note FROM orders')).toBe('Data-of-an-item')
+  for (const path of PATHS) await answers(path, 200, /^(?!.*Data-of-an-item)./s)
+  await answers('check', 200, /^ok\n$/)
+
+  configure({ keepRuns: '80d' })
+  expect(await told()).toEqual([0, expect.stringMatching(/older configuration.*next: restart start/s)])
+  expect((await workspace.run(['resume'])).stderr).toMatch(/^restart start .*sends the token that it has$/m)
+  await answers('check', 200, /^ok\n.*older configuration/)
+
+  configure({ organizations: [ACME, GLOBEX] })
+  expect(await told()).toEqual([1, expect.stringMatching(/next: restart start/)])
+  await answers('check', 503, /older configuration.*globex orders/s)
+
+  fs.rmSync(workspace.file('admin-mirror.yaml'))
+  await answers('check', 503, /^the configuration file is gone or wrong/)
+  fs.renameSync(workspace.mirror, `${workspace.mirror}.moved`)
+  await answers('readyz', 503, /deleted or moved away/)
+  fs.renameSync(`${workspace.mirror}.moved`, workspace.mirror)
+  // It waits for no client that keeps its connection.
+  start.kill('SIGTERM')
+  expect((await start.ended).code).toBe(0)
+  await expect(fetch(url)).rejects.toThrow()
+})
+
+it('start is refused a port in use with exit code 2, before anything is sent or written', async ({
+  scene: { workspace, server, configure },
+}) => {
+  const { port } = new URL((await serve(() => ({}))).url)
+  configure({ http: { port: Number(port) } })
+
+  expect(await workspace.run(['start'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^http: cannot listen on 127\.0\.0\.1 port \d+: another process listens/),
   })
-
-  it('answers on every page, without data of items, says when the mirror was moved away, and ends with the command', async ({
-    scene: { workspace, configure },
-  }) => {
-    configure({ schedule: NEVER, http: { port: 0 } })
-    const start = workspace.startHere(['start'])
-    const url = String((await start.log(({ event }) => event === 'listening')).url)
-    await start.log(({ event }) => event === 'run_finished')
-
-    const answers = await Promise.all(PATHS.map((path) => fetch(`${url}${path}`)))
-    const texts = await Promise.all(answers.map((answer) => answer.text()))
-    expect(answers.map(({ status }) => status)).toEqual(PATHS.map(() => 200))
-    expect(workspace.value('SELECT note FROM orders')).toBe('Data-of-an-item')
-    expect(texts.filter((text) => text.includes('Data-of-an-item'))).toEqual([])
-
-    fs.renameSync(workspace.mirror, `${workspace.mirror}.moved`)
-    let ready = await fetch(`${url}readyz`)
-    while (ready.status === 200) ready = await fetch(`${url}readyz`)
-    expect([ready.status, await ready.text()]).toEqual([503, expect.stringMatching(/deleted or moved away/)])
-    fs.renameSync(`${workspace.mirror}.moved`, workspace.mirror)
-    // It waits for no client that keeps its connection.
-    start.kill('SIGTERM')
-    expect((await start.ended).code).toBe(0)
-    await expect(fetch(url)).rejects.toThrow()
-  })
-
-  it('is refused a port in use with exit code 2, before anything is sent or written', async ({ scene }) => {
-    const { workspace, server, configure } = scene
-    const { port } = new URL((await serve(() => ({}))).url)
-    configure({ http: { port: Number(port) } })
-
-    expect(await workspace.run(['start'])).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/^http: cannot listen on 127\.0\.0\.1 port \d+: another process listens/),
-    })
-    expect([server.asked, fs.existsSync(workspace.mirror)]).toEqual([[], false])
-  })
+  expect([server.asked, fs.existsSync(workspace.mirror)]).toEqual([[], false])
 })

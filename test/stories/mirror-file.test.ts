@@ -1,15 +1,13 @@
 import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect } from 'vitest'
-import { items } from '../helpers/list-server.ts'
-import { mustRun } from '../helpers/processes.ts'
-import { createStanding, EVERY_SECOND, sceneTests } from '../helpers/scene.ts'
+import { EVERY_SECOND, sceneTests } from '../helpers/scene.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 
 const it = sceneTests()
 
-// What may happen to the mirror's file while a command works on it, and how it may be found: exit code 4, and words. What the store
-// makes of each: test/store/sqlite/runner.test.ts and open.test.ts.
+// What every command makes of a mirror that it cannot use: exit code 4, and words. How such a file may be found: test/store/sqlite/open.test.ts;
+// what may happen to it while it is used: runner.test.ts beside it.
 
 function damage({ mirror, change }: Workspace): void {
   change('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -23,46 +21,19 @@ function makeNewer({ mirror }: Workspace): void {
 }
 
 const EVERY_COMMAND =
-  'start|sync|backfill --org acme|verify|status|export orders --format csv|resume|forget --org acme --yes'.split(
-    '|',
-  )
+  'start|sync|backfill --org acme|verify|status|export orders --format csv|resume|forget --org acme --yes|snapshot copy.db|query VALUES(1)'
 
 describe('a mirror', () => {
-  it('whose folder is deleted while a sync works on it ends that with 4, and nothing goes on into the void', async () => {
-    const options = { page: 3, list: items(10), database: 'data/mirror.db' }
-    const { workspace, server, running, open } = await createStanding(['sync'], options)
-
-    fs.rmSync(workspace.file('data'), { recursive: true })
-    open()
-    const ended = await running.ended
-
-    expect(ended.code).toBe(4)
-    expect(ended.stderr).toMatch(/mirror\.db was deleted or moved away while it was in use.*run the command/)
-    // And nothing behind the page that was in flight while the third one could not be written.
-    expect(server.asked.length).toBeLessThan(5)
-    expect(fs.existsSync(workspace.file('data'))).toBe(false)
-    expect((await workspace.run(['sync'])).code).toBe(0)
-    expect(workspace.value('SELECT count(*) FROM orders')).toBe(10)
-  })
-
   it.for<[string, (workspace: Workspace) => void, RegExp]>([
     ['no database', ({ mirror }) => fs.writeFileSync(mirror, 'mine'), /mirror\.db is no SQLite database/],
-    [
-      'a pipe',
-      ({ mirror }) => {
-        fs.rmSync(mirror)
-        mustRun('mkfifo', mirror)
-      },
-      /mirror\.db is a pipe or a device, where a regular file should be/,
-    ],
     ['of a newer version', makeNewer, /mirror\.db .*newer/],
   ])(
-    'that is %s has every command exit with 4, send nothing and wait for nothing',
+    'that is %s has every command exit with 4, and send nothing',
     async ([, change, message], { synced: { workspace, server } }) => {
       change(workspace)
-      for (const args of [...EVERY_COMMAND.map((line) => line.split(' ')), ['query', 'SELECT 1']]) {
-        const { code, stderr } = await workspace.run(args)
-        expect([args[0], code, stderr]).toEqual([args[0], 4, expect.stringMatching(message)])
+      for (const line of EVERY_COMMAND.split('|')) {
+        const { code, stderr } = await workspace.run(line.split(' '))
+        expect([line, code, stderr]).toEqual([line, 4, expect.stringMatching(message)])
       }
       expect(server.asked).toEqual([])
     },
