@@ -62,7 +62,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   schedule: ['clock.ts', 'text.ts'],
   sync: ['clock.ts', 'errors.ts', 'text.ts', 'json'],
   api: ['errors.ts', 'text.ts', 'json', 'type:sync'],
-  store: ['errors.ts', 'text.ts', 'json', 'type:sync'],
+  store: ['errors.ts', 'text.ts', 'json', 'type:sync', 'type:schedule'],
   report: ['clock.ts', 'errors.ts', 'text.ts', 'sync', 'type:store'],
   listener: ['errors.ts', 'text.ts', 'loopback.ts', 'report', 'type:store'],
   ping: [],

@@ -21,7 +21,7 @@ export function createCredentials(config: Config, tokens: Tokens, now: () => num
       const ids = holders.map(({ id }) => id)
       return tokens.hold(ids, fingerprint, reason, new Date(now()).toISOString())
     }
-    return createTokenHold({ ...tokens.holdOf(fingerprint), hold }, () => resume)
+    return createTokenHold({ ...tokens.holdOf(fingerprint), hold }, resume)
   }
 
   return {

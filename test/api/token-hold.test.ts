@@ -12,7 +12,7 @@ function refusal(reason: string): TokenRefusedError {
 /** Two processes on one mirror, whose writes may be others. */
 function createHolds(changed: Partial<HoldStore> = {}, reason: string | null = null) {
   const store = createHoldStore(reason)
-  const holds = [0, 1].map(() => createTokenHold({ ...store, ...changed }))
+  const holds = [0, 1].map(() => createTokenHold({ ...store, ...changed }, 'admin-mirror resume'))
   return { store, holds, stopped: () => holds.map(({ check }) => reasonOf(check)) }
 }
 
@@ -44,15 +44,6 @@ it('nothing is sent after a 401 that an earlier run met, until resume', () => {
   expect(stopped()).toEqual(['an old 401', 'an old 401'])
   store.lift()
   expect(stopped()).toEqual([null, null])
-})
-
-it('a process whose token no organization uses any more sends it never again, as nobody can resume it', async () => {
-  const { store, holds, stopped } = createHolds({ hold: async () => {} })
-
-  await holds[0]?.refused('a 401')
-  store.lift()
-
-  expect(stopped()).toEqual(['a 401', null])
 })
 
 it('nothing is sent while a hold is still being written, or if it cannot be', async () => {

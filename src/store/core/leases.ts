@@ -158,14 +158,13 @@ export function createLeases(options: LeaseOptions) {
       }
     },
     beat,
-    /** Notes that this process is a `start`, and forgets those that died. Returns the others that live. */
-    async announce(ownConfiguration: string): Promise<DaemonRecord[]> {
+    /** Notes that this process is a `start`, and forgets those that died. */
+    async announce(ownConfiguration: string): Promise<void> {
       configuration = ownConfiguration
       await beat()
-      return writing(function* () {
-        const known = yield* daemons(isAlive, now())
-        for (const daemon of known) if (!daemon.running) yield* run(FORGET, { name: daemon.name })
-        return known.filter((daemon) => daemon.running && daemon.name !== name)
+      await writing(function* () {
+        for (const daemon of yield* daemons(isAlive, now()))
+          if (!daemon.running) yield* run(FORGET, { name: daemon.name })
       })
     },
     /** From now on this process is no `start`: it ends as it was told to. */

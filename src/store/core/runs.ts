@@ -127,16 +127,6 @@ const NOTE_FAILING = `
     AND (run.status = 'failed' OR (run.status = 'succeeded' AND sync_jobs.failing_since IS NOT NULL))
 `
 
-/** When a job last did what its schedule demands. Epoch milliseconds. */
-export interface LastRuns {
-  /** The start of its last complete full walk. */
-  completedAt: number | null
-  /** The start of its last run by schedule or by hand, whatever its outcome. */
-  startedAt: number | null
-  /** Whether a sync's walk is open. */
-  unfinished: boolean
-}
-
 /** The last runs of the lists that are configured. By id, which the indexes end with: by time, every run of three months would be read. */
 const LAST = `
   SELECT
@@ -150,7 +140,9 @@ const LAST = `
 
 type LastRow = JobNames & Record<'completedAt' | 'startedAt', StoredTime | null> & { unfinished: number }
 
-/** When the lists that are configured last did what their schedules demand. */
+type LastRuns = Record<'completedAt' | 'startedAt', number | null> & { unfinished: boolean }
+
+/** When the lists that are configured last did what their schedules demand, as `isDue` of `schedule` takes it. */
 export function* lastRuns(): Rule<(organization: string, collection: string) => LastRuns> {
   const rows = yield* all<LastRow>(LAST)
   const byJob = new Map(

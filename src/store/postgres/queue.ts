@@ -1,5 +1,6 @@
-import { type JobWithMetadata, PgBoss } from 'pg-boss'
+import { PgBoss } from 'pg-boss'
 import { MirrorError } from '../../errors.ts'
+import type { Queue } from '../../schedule/workers.ts'
 import { one } from '../core/sql.ts'
 import { schemaAt } from './address.ts'
 import { runRule } from './connections.ts'
@@ -9,11 +10,6 @@ import type { Server } from './server.ts'
 
 // pg-boss divides the work of a mirror among its workers: lists that are to be read, and budgets whose lists are to be kept fresh. Of each there
 // is at most one entry, waiting or taken. A claim is not a lease: a list may be handed out twice, and the worker with the lease reads it.
-
-type QueueName = 'lists' | 'refreshes'
-
-/** What this worker has taken. `retryCount` tells this handing-out of the entry from others. */
-export type Claim = Pick<JobWithMetadata, 'id' | 'retryCount'> & { key: string }
 
 const QUEUE = {
   policy: 'exclusive' as const,
@@ -35,10 +31,12 @@ const LOOK_EVERY_SECONDS = 4
 /** The lists of one budget that are read at once, by all workers: else they would take all places, and requests of other budgets would go unused. */
 const MOST_OF_BUDGET = 25
 
-export type WorkQueue = Awaited<ReturnType<typeof openQueue>>
+export interface WorkQueue extends Queue {
+  close(): Promise<void>
+}
 
 /** Starts pg-boss, on the connections of the mirror, which wait for a server that is away. `onTrouble` gets what its maintenance met. All throw MirrorError. */
-export async function openQueue(server: Server, onTrouble: (error: unknown) => void) {
+export async function openQueue(server: Server, onTrouble: (error: unknown) => void): Promise<WorkQueue> {
   const { address } = server
   const translated = <T>(answer: Promise<T>): Promise<T> =>
     answer.catch((error: unknown) => {
@@ -50,8 +48,7 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
     return startBoss(server, (error) => onTrouble(translate(address, error)))
   })
   return {
-    /** Adds entries, unless they are there. */
-    async send(name: QueueName, entries: readonly { key: string; budget: string }[]): Promise<void> {
+    async send(name, entries) {
       const jobs = inTurns(entries).map(({ key, budget }) => ({
         data: { key },
         singletonKey: key,
@@ -59,18 +56,19 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
       }))
       if (jobs.length > 0) await translated(boss.insert(name, jobs))
     },
-    async take(name: QueueName, most: number): Promise<Claim[]> {
+    async take(name, most) {
       const options = { batchSize: most, groupConcurrency: MOST_OF_BUDGET }
       const jobs = await translated(boss.fetch<{ key: string }>(name, options))
       return jobs.map(({ id, retryCount, data: { key } }) => ({ id, retryCount, key }))
     },
-    async touch(name: QueueName, claims: readonly Claim[]): Promise<ReadonlySet<string>> {
+    async touch(name, claims) {
       // Its types do not have the ids.
       const { settled } = (await translated(boss.touch(name, [...claims]))) as { settled?: string[] }
       return new Set(settled)
     },
-    finish: async (name: QueueName, claim: Claim) => void (await translated(boss.complete(name, claim))),
-    giveBack: async (name: QueueName, claim: Claim) =>
+    // `retryCount` tells this handing-out of the entry from others.
+    finish: async (name, claim) => void (await translated(boss.complete(name, claim))),
+    giveBack: async (name, claim) =>
       void (await translated(boss.fail(name, claim, { reason: 'given back' }))),
     close: () => boss.stop({ graceful: false }),
   }

@@ -56,7 +56,7 @@ export function createSetting({
   const clock = createClock(NOW)
   const budgets = createTestBudgetStore()
   const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, budgets, ...options }, get)
-  const hold = createTokenHold(holdStore)
+  const hold = createTokenHold(holdStore, 'admin-mirror resume')
   const { observe, reports } = createObserver()
   const signal = new AbortController().signal
 

@@ -48,6 +48,7 @@ export function createHoldStore(reason: string | null = null): HoldStore & { lif
   let held = reason
   return {
     heldReason: () => held,
+    refresh: async () => {},
     hold: async (why) => {
       held = why
     },

@@ -1,11 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import {
-  type Claim,
-  inTurns,
-  openQueue,
-  queueSchema,
-  type WorkQueue,
-} from '../../../src/store/postgres/queue.ts'
+import type { Claim } from '../../../src/schedule/workers.ts'
+import { inTurns, openQueue, queueSchema, type WorkQueue } from '../../../src/store/postgres/queue.ts'
 import { emptySchema } from '../../helpers/kept-schema.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
