@@ -22,6 +22,22 @@ export function failedBy(code = 'NETWORK', message = 'away'): Partial<StatusRow>
   }
 }
 
+/** A list whose token was refused, one whose removals are held back, and one that a walk of a schedule reads. */
+export const TOKEN: Partial<StatusRow> = { held_since: at(9), held_reason: 'HTTP 401' }
+export const HELD: Partial<StatusRow> = { removals_held: 300, held_why: 'brake' }
+export const RUNNING: Partial<StatusRow> = {
+  running: true,
+  last_run_at: at(1),
+  last_run_status: 'running',
+  last_run_pages: 6,
+  work: 'schedule',
+  walk_origin: 'sync',
+  walk_page: 8,
+  walk_pages: 7,
+  walk_rows_seen: 14,
+  walk_total: 20,
+}
+
 /** A list of an organization whose id follows from its name. */
 function never(organization: string, collection = 'orders'): StatusRow {
   const id = `00000000-0000-4000-8000-${organization.padEnd(12, '0').slice(0, 12)}`

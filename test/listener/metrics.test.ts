@@ -1,15 +1,16 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createCounters, metricsText } from '../../src/listener/metrics.ts'
 import type { ListFacts } from '../../src/report/status.ts'
-import { at, failedBy, listOf, NOW, statusOf } from '../helpers/status.ts'
+import { runs } from '../helpers/processes.ts'
+import { at, failedBy, listOf, NOW, statusOf, TOKEN } from '../helpers/status.ts'
 
 const ALERTS = path.resolve(import.meta.dirname, '../../config/prometheus-alerts.yaml')
 
 /** Prometheus' own checker, of Debian's package of that name. */
-const HAS_PROMTOOL = spawnSync('promtool', ['--version'], { stdio: 'ignore' }).status === 0
+const HAS_PROMTOOL = runs('promtool', '--version')
 
 /** The lines of a scrape, without the prefix of all names. */
 async function scrape(lists: readonly ListFacts[], counters = createCounters()): Promise<string[]> {
@@ -22,7 +23,7 @@ it('a scrape has times in seconds, 1 for what is so, and no line for what is not
   for (const status of [200, 429, 429, null]) counters.request('acme', status)
   const lists = [
     listOf('acme', { fresh_as_of: at(1), removals_held: 12 }),
-    listOf('globex', { as_of: null, held_since: at(50), ...failedBy('UNAUTHORIZED') }),
+    listOf('globex', { as_of: null, ...TOKEN, ...failedBy('UNAUTHORIZED') }),
   ]
 
   const lines = await scrape(lists, counters)
@@ -49,19 +50,6 @@ it('a scrape has times in seconds, 1 for what is so, and no line for what is not
     'requests_total{organization="acme",status="200"} 1',
     'requests_total{organization="acme",status="429"} 2',
     'requests_total{organization="acme",status="error"} 1',
-  ])
-})
-
-it('a scrape is answered while the mirror cannot be read, and says what is wrong', async () => {
-  const text = await metricsText(
-    null,
-    { stalled: 'it sleeps', unusable: 'the disk is full' },
-    createCounters(),
-  )
-
-  expect(text.match(/^admin_mirror_\w+ .*$/gm)).toEqual([
-    'admin_mirror_scheduler_ticking 0',
-    'admin_mirror_usable 0',
   ])
 })
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ListFacts } from '../../src/report/status.ts'
 import { stepText } from '../../src/report/status-text.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
-import { at, failedBy, listOf, NEVER, statusOf } from '../helpers/status.ts'
+import { at, failedBy, HELD, listOf, NEVER, statusOf, TOKEN } from '../helpers/status.ts'
 
 const SYNC = 'admin-mirror sync --org acme'
 const BACKFILL = 'admin-mirror backfill --org acme --collection orders'
@@ -10,7 +10,6 @@ const BACKFILL = 'admin-mirror backfill --org acme --collection orders'
 const STOPPED = { ...failedBy('SERVER_ERROR'), walk_page: 1200, walk_stops: 2 }
 const STOPS = 'page 1,200 failed in each of the last 3 runs, and the pages before it did not'
 const WAITING = { ...failedBy('RATE_LIMITED'), waiting_until: at(-1) }
-const HELD: Partial<StatusRow> = { removals_held: 3, held_why: 'brake' }
 /** What to type about removals that are held back, for these lists. */
 const removalsOf = (lists: string) =>
   `see with admin-mirror verify ${lists} whether these rows really left the list (it writes nothing); only if they did: admin-mirror sync ${lists} --accept-removals`
@@ -35,7 +34,7 @@ describe('the next step', () => {
     ['never read', NEVER, SYNC],
     [
       'token refused',
-      { held_since: at(9) },
+      TOKEN,
       'give acme a new token (/run/secrets/acme), or if the old one is valid again: admin-mirror resume --org acme',
     ],
     ['removals held back', HELD, removalsOf('--org acme --collection orders')],
@@ -113,7 +112,7 @@ describe('the next step', () => {
     const daemons = [{ pid: 7, since: at(9), running: true, outdated: true }]
     const restart = expect.stringMatching(/^restart start \(process 7\)/)
 
-    const { next, jobs } = statusOf([listOf('acme', { held_since: at(9) }), listOf('beta', NEVER)], {
+    const { next, jobs } = statusOf([listOf('acme', TOKEN), listOf('beta', NEVER)], {
       daemons,
     })
 
@@ -155,7 +154,7 @@ describe('the steps of several lists', () => {
     [
       'are one for all that use a refused token, and resume no other one',
       ['a', 'b', 'c', 'd'].map((name) => ({
-        ...listOf(name, { held_since: at(9) }),
+        ...listOf(name, TOKEN),
         tokenPlace: name === 'd' ? '/its/own' : '/shared',
       })),
       [
@@ -165,7 +164,7 @@ describe('the steps of several lists', () => {
     ],
     [
       'name all of more than three that wait, since resume for all would free a refused token',
-      [...['a', 'b', 'c', 'd'].map((name) => listOf(name, WAITING)), listOf('e', { held_since: at(9) })],
+      [...['a', 'b', 'c', 'd'].map((name) => listOf(name, WAITING)), listOf('e', TOKEN)],
       [
         'give e a new token, or if the old one is valid again: admin-mirror resume --org e',
         `wait until ${at(-1)}, or forget the wait: admin-mirror resume --org a --org b --org c --org d`,
@@ -173,7 +172,7 @@ describe('the steps of several lists', () => {
     ],
     [
       'are told the gravest first',
-      [listOf('acme', failedBy()), listOf('globex', { held_since: at(9) })],
+      [listOf('acme', failedBy()), listOf('globex', TOKEN)],
       [
         'give globex a new token, or if the old one is valid again: admin-mirror resume --org globex',
         `when the API answers again: ${SYNC}`,

@@ -6,7 +6,7 @@ import { alarmText, statusText } from '../../src/report/status-text.ts'
 import { isOverdue, lastAttempt } from '../../src/report/verdict.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
 import { fullDisk } from '../../src/store/sqlite/errors.ts'
-import { at, failedBy, listOf, NEVER, NOW, statusOf } from '../helpers/status.ts'
+import { at, failedBy, HELD, listOf, NEVER, NOW, RUNNING, statusOf, TOKEN } from '../helpers/status.ts'
 
 const plan = (dueAt: number | null) => ({ schedule: '* * * * *', nextRunAt: null, dueAt })
 const DUE = { plan: plan(NOW - 600_000) }
@@ -42,6 +42,7 @@ describe('the verdict', () => {
     [{}, NEVER, 1, 'needs attention (never read)'],
     [{}, { as_of: null, last_sync_finished_at: null }, 1, 'needs attention (overdue)'],
     [{}, { ...READING, as_of: null }, 0, 'is being read for the first time'],
+    [{}, { as_of: null }, 0, 'is not read to its end yet'],
     [{}, { last_run_status: 'interrupted' }, 0, 'is not read to its end yet'],
     [{}, { last_run_status: 'running' }, 0, 'is not read to its end yet'],
     [{}, { walk_origin: 'sync' }, 0, 'is not read to its end yet'],
@@ -80,17 +81,22 @@ describe('the verdict', () => {
     expect(statusOf(rows.map((row, index) => listOf(`org-${index}`, row))).verdict).toBe(expected)
   })
 
-  it('goes before all lists where the mirror cannot be written, or the configuration not be read', () => {
+  it('goes before all lists where the mirror cannot be written, and nothing comes of the work that it tells of', () => {
     const unusable = fullDisk('/data/mirror.db', 999_999)
-    const full = statusOf([listOf('acme', { held_since: at(1) })], { unusable })
-    const lost = statusOf([listOf('acme')], { isConfigLost: true })
+    const busy = { held_since: at(1), ...RUNNING, waiting_until: at(-5), retry_since: at(1) }
+    const full = statusOf([listOf('acme', busy)], { unusable, daemons: [] })
 
-    expect([full.check_exit_code, full.verdict, full.daemon.running]).toEqual([4, unusable, true])
-    expect([lost.check_exit_code, lost.verdict]).toEqual([
-      2,
-      expect.stringMatching(/^the configuration file is gone or wrong.*older configuration/),
-    ])
+    expect([full.check_exit_code, full.verdict, full.daemon.running]).toEqual([4, unusable, null])
+    expect(full.next).toEqual([{ say: expect.stringMatching(/^mend that/), command: null }])
+    expect(full.jobs[0]).toMatchObject({ running: false, waiting_until: null, next: null, next_run_at: null })
     expect([null, 1_000_000].map((free) => fullDisk('/data/mirror.db', free))).toEqual([null, null])
+  })
+
+  it('says where the configuration cannot be read any more', () => {
+    expect(statusOf([listOf('acme')], { isConfigLost: true })).toMatchObject({
+      check_exit_code: 2,
+      verdict: expect.stringMatching(/^the configuration file is gone or wrong.*older configuration/),
+    })
   })
 })
 
@@ -106,8 +112,8 @@ function product<T>(choices: readonly (readonly T[])[]): T[][] {
 const ROWS = product<Partial<StatusRow>>([
   [{}, NEVER],
   [{}, failedBy(), failedBy('DATABASE', 'the disk is full')],
-  [{}, { held_since: at(9), held_reason: 'HTTP 401' }],
-  [{}, { removals_held: 3, held_why: 'brake' }],
+  [{}, TOKEN],
+  [{}, HELD],
   [
     {},
     { running: true },

@@ -1,0 +1,140 @@
+import { expect, it } from 'vitest'
+import { statusText } from '../../src/report/status-text.ts'
+import type { StatusRow } from '../../src/store/core/status.ts'
+import { at, failedBy, HELD, listOf, NEVER, RUNNING, statusOf, TOKEN } from '../helpers/status.ts'
+
+const AHEAD =
+  'read by a clock that was ahead: its times are in the future, and say nothing of how fresh it is'
+const STAY = 'stay in the mirror until somebody decides'
+const WAITING: Partial<StatusRow> = { waiting_until: at(-2), waiting_for: 'the rate limit' }
+const WAITS = `waits until ${at(-2)} (2 minutes): the rate limit`
+const SINCE = `running since ${at(1)}`
+
+it.each<[Partial<StatusRow>, problem: string]>([
+  [failedBy(), `failing since ${at(30)} (30 minutes): NETWORK: away`],
+  [
+    { ...failedBy(), failing_message: null },
+    `failing since ${at(30)} (30 minutes): NETWORK: the server could not be reached`,
+  ],
+  // What to type then is told by the next step.
+  [
+    failedBy('UNAUTHORIZED', 'HTTP 401. Nothing more is sent with it. Put a new'),
+    `failing since ${at(30)} (30 minutes): UNAUTHORIZED: HTTP 401.`,
+  ],
+  [
+    { ...TOKEN, ...HELD, ...failedBy('UNAUTHORIZED', 'refused') },
+    `token refused since ${at(9)} (9 minutes): HTTP 401`,
+  ],
+  // As in a copy.
+  [{ held_since: at(9) }, `token refused since ${at(9)} (9 minutes): its token was refused`],
+  [
+    HELD,
+    `removals held back: 300 of the list's 1,500 rows are no longer in it, and ${STAY}: more than one walk may remove`,
+  ],
+  [
+    { ...HELD, held_why: 'empty', held_out_of_scope: 300 },
+    `removals held back: 300 of the list's 1,500 rows are no longer in it since its filters or its path were changed, and ${STAY}: the list came without items`,
+  ],
+  // Without the list and its page, so that lists with one cause are told together.
+  [
+    { ...RUNNING, retry_since: at(2), retry_error: 'TIMEOUT: acme orders page 8: no answer: gone' },
+    `no answer since ${at(2)} (2 minutes): TIMEOUT: no answer: gone`,
+  ],
+  [NEVER, 'never read: no run has begun'],
+  [{ last_sync_finished_at: null, as_of: null }, 'overdue: no run has come to an end'],
+  [{ last_sync_finished_at: at(-9000), as_of: at(-9000) }, `overdue: ${AHEAD}`],
+  [{ untrusted: 'it ended' }, 'uncertain: its last walk removed nothing: it ended'],
+])('what is wrong with a list is told with its cause, and since when: %j', (changed, problem) => {
+  const text = statusText(statusOf([listOf('acme', changed)]), 'admin-mirror query')
+
+  expect(text.match(/^acme orders: .*$/gm)).toEqual([`acme orders: ${problem}`])
+})
+
+it.each<[Partial<StatusRow>, notes: string[]]>([
+  [{}, []],
+  [RUNNING, [`${SINCE}: page 8, 14 of 20 items seen (70 %), about 90 seconds left`]],
+  [{ ...RUNNING, walk_origin: null, walk_total: null }, [SINCE]],
+  [
+    { ...RUNNING, walk_origin: 'backfill', walk_page: null, walk_total: null },
+    [`${SINCE}: a backfill at all pages read, 14 items seen`],
+  ],
+  // How long a page keeps failing is not known.
+  [{ ...RUNNING, retry_since: at(1) }, [`${SINCE}: page 8, 14 of 20 items seen (70 %)`]],
+  [
+    { ...RUNNING, running: false, last_run_status: 'failed', ...WAITING },
+    ['stopped: page 8, 14 of 20 items seen (70 %); the next run continues there', WAITS],
+  ],
+  [
+    { ...RUNNING, running: false, walk_origin: 'backfill' },
+    ['stopped: a backfill at page 8, 14 of 20 items seen (70 %)'],
+  ],
+  [{ running: true }, ['about to begin']],
+  [{ ...RUNNING, work: 'verify' }, ['being compared (verify)']],
+  [{ ...RUNNING, work: 'refresh' }, ['being refreshed']],
+  [{ ...RUNNING, ...WAITING }, [`${SINCE}: page 8, 14 of 20 items seen (70 %), about 2 minutes left`, WAITS]],
+  // It is over, or of no run of now, or a wrong clock wrote it.
+  [{ running: true, ...WAITING, waiting_until: at(0) }, ['about to begin']],
+  [WAITING, []],
+  [{ running: true, ...WAITING, waiting_until: at(-1441) }, ['about to begin']],
+  [
+    { ...TOKEN, ...HELD },
+    [`300 of the list's 1,500 rows are no longer in it, and ${STAY}: more than one walk may remove`],
+  ],
+  [{ fresh_as_of: at(-9000) }, [AHEAD]],
+  [{ error_code: 'NETWORK', error_message: 'away' }, ['last run 5 minutes ago: NETWORK: away']],
+  [
+    { ...RUNNING, running: false, configured: 0 },
+    [
+      'no longer in the configuration; its rows stay, or go with: admin-mirror forget --org 00000000-0000-4000-8000-acme00000000 --collection orders --yes',
+      'stopped: page 8, 14 of 20 items seen (70 %)',
+    ],
+  ],
+])(
+  'beside it, how far a walk is, what it waits for, and what else is worth knowing: %j',
+  (changed, notes) => {
+    const [job] = statusOf([listOf('acme', changed, { perMinute: 2 })]).jobs
+
+    expect(job?.notes).toEqual(notes)
+    expect(job?.walk_left_ms === null).toBe(!notes.join().includes('left'))
+  },
+)
+
+it.each<[Partial<StatusRow>, isOld: boolean, next: string | null]>([
+  [{ fresh_as_of: at(5) }, true, 'admin-mirror sync --org acme'],
+  [{ fresh_as_of: at(5), running: true }, true, null],
+  // The clock of who read it was ahead.
+  [{ as_of: at(-9000), fresh_as_of: at(-9000) }, true, 'admin-mirror sync --org acme'],
+  [{ as_of: at(1), fresh_as_of: at(1) }, false, null],
+  [{ configured: 0 }, false, null],
+])('it is older than --max-age and --fresh, or not: %j', (changed, isOld, next) => {
+  const age = { typed: '1m', ms: 60_000 }
+
+  const { jobs } = statusOf([listOf('acme', changed)], { maxAge: age, fresh: age })
+
+  expect(jobs[0]).toMatchObject({ too_old: isOld, too_stale: isOld })
+  expect(jobs[0]?.notes.join().includes('older than --max-age 1m,older than --fresh 1m: rows')).toBe(isOld)
+  expect(jobs[0]?.next?.command ?? null).toBe(next)
+})
+
+const refreshed = (budget: string, minutes: number, share: number | null, name = 'acme') =>
+  listOf(name, { refresh_budget: budget, refreshed_every_ms: minutes * 60_000, refresh_share: share })
+
+it('beside all lists is told what was not published, which values did not fit, and what the share of refreshes carries', () => {
+  const misfits = [{ collection: 'orders', column: 'c__text', rows: 2 }]
+  const lists = [
+    refreshed('a', 5, 5.854),
+    refreshed('a', 44, null, 'globex'),
+    listOf('hooli', { refresh_budget: 'a' }),
+    refreshed('b', 5, 0.123),
+    // Lists that are short are walked instead.
+    refreshed('c', 3, null),
+  ]
+
+  expect(statusOf(lists, { misfits, unpublished: 'copy.db: EROFS' }).notes).toEqual([
+    'nothing could be published: copy.db: EROFS',
+    'orders.c__text has the values of 2 rows that did not fit the column beside it',
+    '2 lists of acme, globex share 6 requests a minute for refreshes: newest ends every 5 minutes to 44 minutes, the rest for older pages',
+    '1 list of acme has 0.1 requests a minute for refreshes: newest ends every 5 minutes, the rest for older pages',
+  ])
+  expect(statusOf(lists, { daemons: [] }).notes).toEqual([])
+})
