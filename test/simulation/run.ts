@@ -2,8 +2,7 @@ import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../helpers/postgres-server.ts'
 import { KINDS } from '../lab/coverage/kinds.ts'
-import { measureKinds } from '../lab/coverage/measure-kinds.ts'
-import { HEADING } from '../lab/coverage/table.ts'
+import { HEADING, measureKind } from '../lab/coverage/table.ts'
 import * as lines from '../lab/freshness/lines.ts'
 import { PLANTED_BUGS } from './planted.ts'
 import { runSeeds } from './shards.ts'
@@ -71,7 +70,7 @@ async function simulate(): Promise<boolean> {
 if (values.help) process.stdout.write(USAGE)
 else if (values.coverage) {
   say(HEADING)
-  for await (const row of measureKinds(Number(values.walks), values.kind)) say(row)
+  for (const kind of values.kind) say(await measureKind(kind, Number(values.walks)))
 } else if (values.freshness) {
   say(lines.HEADING)
   for (const name of values.list) say(lines.lineText(name, Number(values.seed)))

@@ -59,15 +59,15 @@ export function kindNamed(name: string): Kind {
   return kind
 }
 
-/** Runs the job of a resonance: half-way, and later. */
-export function jobAt(list: MovingList, pages: number, reading: number | null, done: Set<string>): void {
-  if (reading === null) return
-  if (reading >= pages / 2 && !done.has('half')) {
+/** The job of a resonance, before a walk reads this page of so many: half-way, and later. `done`: what it did in this walk. */
+export function runJob(list: MovingList, pages: number, page: number | null, done: Set<string>): void {
+  if (page === null) return
+  if (page >= pages / 2 && !done.has('half')) {
     done.add('half')
     list.ids.splice(0, 20)
     for (let added = 0; added < 20; added++) MOVEMENTS.append(list)
   }
-  if (reading >= (pages * 3) / 4 && !done.has('later')) {
+  if (page >= (pages * 3) / 4 && !done.has('later')) {
     done.add('later')
     for (let added = 0; added < 20; added++) MOVEMENTS.front(list)
     list.ids.splice(-20)

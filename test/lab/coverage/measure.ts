@@ -1,22 +1,13 @@
+import type { Answer } from '../../../src/sync/coverage/pass.ts'
+import { WalkReading } from '../../../src/sync/coverage/read-list.ts'
+import type { Coverage } from '../../../src/sync/types.ts'
 import { createRandom } from '../../simulation/random.ts'
-import { jobAt, type Kind } from './kinds.ts'
-import { createPassing, drawTies, type MovingList, type ServedPage, slice, type Ties } from './moving-list.ts'
-import { type WalkResult, walkList } from './walk-list.ts'
-
-export interface Setting {
-  pages: number
-  perPage: number
-  /** Consecutive walks over the same list; each two are a pair. */
-  walks: number
-  maxPasses: number
-  requestsPerMinute: number
-}
-
-export const SETTING: Setting = { pages: 4000, perPage: 25, walks: 2, maxPasses: 3, requestsPerMinute: 60 }
+import { type Kind, runJob } from './kinds.ts'
+import { createPassing, drawTies, type MovingList, slice } from './moving-list.ts'
 
 /** One walk of a history. */
 export interface Reading {
-  coverage: WalkResult['coverage']
+  coverage: Coverage | null
   passes: number
   /** Requests beyond one a page, in percent of the pages. */
   extra: number
@@ -25,81 +16,76 @@ export interface Reading {
 }
 
 export interface History {
-  readings: Reading[]
-  /** Listed items that the first two walks would remove; null if not both are trusted. */
+  /** Of two walks in a row. */
+  readings: [Reading, Reading]
+  /** Listed items that they would remove; null if not both are trusted. */
   wronglyRemoved: number | null
 }
 
-/** A list that moves, and its random numbers. */
-interface Ground {
-  kind: Kind
-  setting: Setting
-  list: MovingList
-  pass: (seconds: number) => void
-  ties: Ties | null
-}
-
+const PER_PAGE = 25
+const REQUEST_S = 1
 const IDLE_S = 900
+const PAUSE_S = 3600
 
-/** Walks over one list that moves as its kind says. */
-export function live(kind: Kind, seed: number, setting: Setting = SETTING): History {
+/** Walks twice over one list that moves as its kind says. */
+export function live(kind: Kind, seed: number, pages = 4000): History {
   const random = createRandom(seed).next
-  const count = (kind.pages ?? setting.pages) * setting.perPage
+  const count = (kind.pages ?? pages) * PER_PAGE
   const list: MovingList = { ids: Array.from({ length: count }, (_, id) => id), next: count, random }
   const ties = kind.ties ? drawTies(kind.ties, random, count / 2) : null
-  const ground: Ground = { kind, setting, list, pass: createPassing(list, kind.streams), ties }
-  const known: WalkResult[] = []
-  const readings: Reading[] = []
-  for (let walk = 0; walk < setting.walks; walk++) {
-    const last = readings.at(-1)
-    const { result, reading } = readOnce(ground, last?.coverage ?? null)
-    known.push(result)
-    readings.push(reading)
-    if (walk < setting.walks - 1) ground.pass(IDLE_S)
+  const pass = createPassing(list, kind.streams)
+  const pageAt = (page: number) => slice(list, (page - 1) * PER_PAGE, page * PER_PAGE, ties)
+  const first = walk(kind, list, pass, pageAt, null)
+  pass(IDLE_S)
+  const second = walk(kind, list, pass, pageAt, first.reading.coverage)
+  const isPair = isTrusted(first.reading) && isTrusted(second.reading)
+  const gone = list.ids.filter((id) => id < count && !first.has(id) && !second.has(id))
+  return { readings: [first.reading, second.reading], wronglyRemoved: isPair ? gone.length : null }
+}
+
+/** Walks the list to its end: without the page loop, its decisions alone. */
+function walk(
+  kind: Kind,
+  list: MovingList,
+  pass: (seconds: number) => void,
+  pageAt: (page: number) => readonly number[],
+  lastCoverage: Coverage | null,
+) {
+  const pages = Math.ceil(list.ids.length / PER_PAGE)
+  const listed = list.next
+  const late = REQUEST_S * (kind.late ?? 0)
+  const interruptedAt = kind.isInterrupted ? 2 + Math.floor(list.random() * (pages - 1)) : null
+  const jobsDone = new Set<string>()
+  const begin = () =>
+    new WalkReading({ kind: 'full', firstPage: 1, total: 'check', maxPasses: 3, lastCoverage }, 'a list')
+  let reading = begin()
+  const ledger: Answer[] = []
+  while (reading.question) {
+    if (ledger.length + 1 === interruptedAt) {
+      pass(PAUSE_S)
+      reading = begin()
+      for (const answer of ledger) reading.take(answer, 0)
+      reading.resume()
+    }
+    pass(REQUEST_S - late)
+    if (kind.hasJob) runJob(list, pages, reading.next, jobsDone)
+    const page = reading.question?.page ?? 1
+    const total = list.ids.length
+    pass(late)
+    const ids = pageAt(page).map(String)
+    const lastPage = Math.max(Math.ceil(total / PER_PAGE), 1)
+    const next = page < lastPage ? page + 1 : null
+    const answer = { page, ids, items: ids.length, total, next, lastPage }
+    ledger.push(answer)
+    reading.take(answer, 0)
   }
-  return { readings, wronglyRemoved: countWrong(list, count, known) }
+  const has = (id: number) => reading.has(String(id))
+  const missed = list.ids.filter((id) => id < listed && !has(id)).length
+  const extra = (100 * (ledger.length - pages)) / pages
+  const coverage = reading.result?.coverage ?? null
+  return { has, reading: { coverage, passes: reading.pass, extra, missed } }
 }
 
-function readOnce(ground: Ground, lastCoverage: WalkResult['coverage']) {
-  const { kind, list, pass } = ground
-  const { perPage, maxPasses, requestsPerMinute } = ground.setting
-  const pages = Math.ceil(list.ids.length / perPage)
-  const first = list.next
-  const done = new Set<string>()
-  const gap = 60 / requestsPerMinute
-  const late = kind.late ?? 0
-  const result = walkList({
-    perPage,
-    maxPasses,
-    lastCoverage,
-    pageAt: (number) => serve(ground, number, late * gap),
-    beforeRequest(reading) {
-      pass(gap * (1 - late))
-      if (kind.hasJob) jobAt(list, pages, reading, done)
-    },
-    interruptedAt: kind.isInterrupted ? 2 + Math.floor(list.random() * (pages - 1)) : null,
-    interrupt: () => pass(3600),
-  })
-  const missed = list.ids.filter((id) => id < first && !result.has(id)).length
-  const extra = (100 * (result.requests - pages)) / pages
-  const { coverage, passes } = result
-  // Without the seen items: thousands of histories would not fit into memory.
-  return { result, reading: { coverage, passes, extra, missed } }
-}
-
-function serve({ list, pass, setting, ties }: Ground, number: number, lateSeconds: number): ServedPage {
-  const { perPage } = setting
-  const total = list.ids.length
-  if (lateSeconds > 0) pass(lateSeconds)
-  return { total, ids: slice(list, (number - 1) * perPage, number * perPage, ties) }
-}
-
-function countWrong(list: MovingList, count: number, known: readonly WalkResult[]): number | null {
-  const [first, second] = known
-  if (!first || !second || !isTrusted(first) || !isTrusted(second)) return null
-  return list.ids.filter((id) => id < count && !first.has(id) && !second.has(id)).length
-}
-
-export function isTrusted({ coverage }: Pick<WalkResult, 'coverage'>): boolean {
+export function isTrusted({ coverage }: Pick<Reading, 'coverage'>): boolean {
   return coverage === 'steady' || coverage === 'repaired'
 }

@@ -78,12 +78,6 @@ export function createPassing(list: MovingList, streams: Streams): (seconds: num
   }
 }
 
-/** A page of the server, which counts first and then reads. */
-export interface ServedPage {
-  ids: readonly number[]
-  total: number
-}
-
 /** Whether two neighbours have equal sort keys: by the pair, so always the same if the list does not move. */
 export type Ties = (pair: number) => boolean
 
