@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { inspect } from 'node:util'
 import { brotliCompressSync, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { RequestError } from 'got'
@@ -8,9 +8,11 @@ import { describe, expect, it } from 'vitest'
 import { createHttpGet, type HttpOptions } from '../../src/api/http.ts'
 import { errorOfRequest } from '../../src/api/network-errors.ts'
 import { JobError, RetryableError } from '../../src/errors.ts'
+import { createSelfSigned } from '../helpers/certificate.ts'
+import { serve } from '../helpers/list-server.ts'
+import { listen } from '../helpers/loopback.ts'
 import { createSetting } from './helpers/api.ts'
 import { pageText } from './helpers/job.ts'
-import { createSelfSigned, serve, serveRaw, serveTls } from './helpers/server.ts'
 
 // What a server does to a connection, over real sockets.
 
@@ -30,7 +32,18 @@ async function errorOf(url: URL, timeoutMs?: number): Promise<unknown> {
 }
 
 type Answer = (response: ServerResponse) => unknown
-const serving = (answer: Answer) => () => serve((_request, response) => void answer(response))
+const serving = (answer: Answer, tls?: { key: string; cert: string }) => async () =>
+  new URL('/list', (await serve(() => ({ fault: answer }), tls)).url)
+
+/** A server that answers each request with raw bytes, for what no HTTP server would send. */
+async function serveRaw(answer: (socket: Socket) => void): Promise<URL> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => answer(socket))
+  })
+  return new URL(`http://127.0.0.1:${await listen(server)}/list`)
+}
+
 const serveBytes = (bytes: string | Uint8Array) => () => serveRaw((socket) => socket.end(bytes))
 const encoded = (encoding: string, body: Uint8Array) =>
   serving((response) => response.setHeader('content-encoding', encoding).end(body))
@@ -98,7 +111,7 @@ describe('a request without a whole answer', () => {
       async () => secured(await serveBytes(`${HTTP}\r\n`)()),
       /^NETWORK .* speaks no TLS; look/,
     ],
-    ['a certificate of nobody', () => serveTls(createSelfSigned(), () => {}), /^NETWORK.* NODE_EXTRA_CA/],
+    ['a certificate of nobody', serving(() => {}, createSelfSigned()), /^NETWORK.* NODE_EXTRA_CA/],
     ['no common cipher', alert(40), /^NETWORK.*no version or cipher.*ssl\/tls alert handshake failure at/],
     ['no common version', alert(70), /^NETWORK.*no version or cipher.*tlsv1 alert protocol version at/],
     ['another name', alert(112), /^NETWORK the server has no certificate for this name; look at api.baseUrl/],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createSwitch } from '../helpers/dead-man-switch.ts'
+import { serve } from '../helpers/list-server.ts'
 import { ACME, createScene, GLOBEX } from '../helpers/scene.ts'
 
 // Pings of real commands. When one is sent, and what it says: test/ping; what an address may be: test/config.
@@ -9,10 +9,10 @@ const [START, SUCCESS, FAIL] = [`/${SECRET}/start`, `/${SECRET}`, `/${SECRET}/fa
 
 /** Two lists, and a dead-man switch. */
 async function createWatched() {
-  const watch = await createSwitch(SECRET)
-  const settings = { organizations: [ACME, GLOBEX], ping: watch.url, schedule: '0 0 1 1 *' }
+  const watch = await serve(() => ({}))
+  const settings = { organizations: [ACME, GLOBEX], ping: `${watch.url}/${SECRET}`, schedule: '0 0 1 1 *' }
   const scene = await createScene({ settings })
-  return { ...scene, ...scene.workspace, watch, paths: () => watch.pings.map(({ path }) => path) }
+  return { ...scene, ...scene.workspace, watch, paths: () => watch.asked.map(({ path }) => path) }
 }
 
 it('pings tell of a sync that begins, and of the verdict at its end, without a token, an item or what a server said; not of a verify', async () => {
@@ -24,25 +24,24 @@ it('pings tell of a sync that begins, and of the verdict at its end, without a t
   const failed = await run(['sync'])
 
   expect([code, failed.code, paths()]).toEqual([0, 3, [START, SUCCESS, START, FAIL]])
-  expect(watch.pings[1]?.body).toMatch(/^all 2 lists are up to date/)
-  expect(watch.pings[3]?.body).toMatch(
+  expect(watch.asked[1]?.body).toMatch(/^all 2 lists are up to date/)
+  expect(watch.asked[3]?.body).toMatch(
     /^1 of 2 lists needs attention.*\nglobex orders: token refused since .*: UNAUTHORIZED \(.*token/,
   )
-  expect(new Set(watch.pings.map(({ method }) => method))).toEqual(new Set(['POST']))
-  expect(JSON.stringify(watch.pings)).not.toMatch(/Secret-of|authorization|Bearer|"open"|"paid"|Mr Item/i)
+  expect(new Set(watch.asked.map(({ method }) => method))).toEqual(new Set(['POST']))
+  expect(JSON.stringify(watch.asked)).not.toMatch(/Secret-of|authorization|Bearer|"open"|"paid"|Mr Item/i)
   // The address is a secret of its own.
   expect(stderr).not.toContain(SECRET)
 })
 
 it('pings of a start tell of its scheduled runs, and take no proxy from the environment', async () => {
-  const proxy = await createSwitch()
+  const proxy = await serve(() => ({}))
   const { startHere, paths } = await createWatched()
-  const { origin } = new URL(proxy.url)
-  const env = { HTTP_PROXY: origin, http_proxy: origin, NODE_USE_ENV_PROXY: '1' }
+  const env = { HTTP_PROXY: proxy.url, http_proxy: proxy.url, NODE_USE_ENV_PROXY: '1' }
   const daemon = startHere(['start', '--log-level', 'debug'], { env })
-  await daemon.logs(({ event }) => event === 'ping_sent', 2)
+  await daemon.log(({ event }) => event === 'ping_sent', 2)
   daemon.kill('SIGTERM')
   await daemon.ended
 
-  expect([paths(), proxy.pings]).toEqual([[START, SUCCESS], []])
+  expect([paths(), proxy.asked]).toEqual([[START, SUCCESS], []])
 })

@@ -47,7 +47,6 @@ export function startInProcess(args: readonly string[], place: Place): RunningCo
   return {
     kill: (name) => stop.abort(name),
     log: transcript.log,
-    logs: transcript.logs,
     ended: ended.then((code) => transcript.end(code, null)),
   }
 }

@@ -1,10 +1,12 @@
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { atEndOfFile } from './at-end-of-file.ts'
+import { text } from 'node:stream/consumers'
+import { listen } from './loopback.ts'
 import { createWatch } from './watch.ts'
 
 /** A request as a test wants to see it. */
 export interface Asked {
+  method: string
   path: string
   /** The last part of the path. */
   collection: string
@@ -13,6 +15,8 @@ export interface Asked {
   organization: string
   token: string
   headers: IncomingHttpHeaders
+  /** Of a POST. */
+  body: string
 }
 
 export interface Reply {
@@ -24,21 +28,18 @@ export interface Reply {
   fault?: Fault
 }
 
-export type Fault = (response: ServerResponse, text: string, asked: Asked) => void
+export type Fault = (response: ServerResponse, text: string, asked: Asked) => unknown
 
 export interface ListServer {
   url: string
   /** Every request so far, in the order they came. */
   asked: Asked[]
-  /** The first request, past or to come, that `isMeant` is true for. */
-  arrival(isMeant: (asked: Asked) => boolean): Promise<Asked>
-  /** As soon as there are so many of them. */
-  arrivals(isMeant: (asked: Asked) => boolean, count: number): Promise<Asked[]>
-  close(): Promise<void>
+  /** The first request, past or to come, that `isMeant` is true for; of `count` of them the last. */
+  arrival(isMeant: (asked: Asked) => boolean, count?: number): Promise<Asked>
 }
 
 /**
- * A server on loopback that answers each request as `reply` says; it is closed after the tests of the file.
+ * A server on loopback that answers each request as `reply` says, until the tests of the file have ended.
  * @param tls A key and a certificate, in PEM: then it speaks https.
  */
 export async function serve(
@@ -47,45 +48,33 @@ export async function serve(
 ): Promise<ListServer> {
   const asked: Asked[] = []
   const { changed, until } = createWatch()
-  const listener: RequestListener = (request, response) => {
-    const url = new URL(request.url ?? '/', 'http://localhost')
+  const listener: RequestListener = async (request, response) => {
+    const { method = '', url = '/', headers } = request
+    const { pathname: path, searchParams: query } = new URL(url, 'http://localhost')
     const one: Asked = {
-      path: url.pathname,
-      collection: url.pathname.split('/').at(-1) ?? '',
-      page: Number(url.searchParams.get('page') ?? 1),
-      query: url.searchParams,
-      organization: String(request.headers['x-service-organization']),
-      token: String(request.headers.authorization).replace(/^Bearer /, ''),
-      headers: request.headers,
+      method,
+      path,
+      collection: path.split('/').at(-1) ?? '',
+      page: Number(query.get('page') ?? 1),
+      query,
+      organization: String(headers['x-service-organization']),
+      token: String(headers.authorization).replace(/^Bearer /, ''),
+      headers,
+      body: method === 'POST' ? await text(request) : '',
     }
     asked.push(one)
     changed()
-    void Promise.resolve(reply(one)).then((answer) => send(response, answer, one))
+    send(response, await reply(one), one)
   }
   const server = tls ? createTlsServer(tls, listener) : createServer(listener)
   // Node's five seconds are over on a busy machine while the program sends its next request.
   server.keepAliveTimeout = 600_000
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : address
-
-  const running: ListServer = {
+  const port = await listen(server)
+  return {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     asked,
-    arrival: (isMeant) => until(() => asked.find(isMeant)),
-    arrivals: (isMeant, count) =>
-      until(() => {
-        const found = asked.filter(isMeant)
-        return found.length < count ? undefined : found
-      }),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    arrival: (isMeant, count = 1) => until(() => asked.filter(isMeant)[count - 1]),
   }
-  atEndOfFile(running.close)
-  return running
 }
 
 function send(
@@ -93,33 +82,28 @@ function send(
   { status = 200, headers = {}, body = '', fault }: Reply,
   asked: Asked,
 ): void {
-  const text = typeof body === 'string' ? body : JSON.stringify(body)
-  const type = text.startsWith('<') ? 'text/html' : 'application/json'
-  if (fault) fault(response, text, asked)
-  else response.writeHead(status, { 'content-type': type, ...headers }).end(text)
+  const sent = typeof body === 'string' ? body : JSON.stringify(body)
+  const type = sent.startsWith('<') ? 'text/html' : 'application/json'
+  if (fault) fault(response, sent, asked)
+  else response.writeHead(status, { 'content-type': type, ...headers }).end(sent)
 }
 
 /** The page that was asked for, in the envelope of the API, with links that carry the query on. */
 export function pageOf(
   list: readonly unknown[],
   { path, page, query }: Pick<Asked, 'path' | 'page' | 'query'>,
-  { perPage = 2 }: { perPage?: number } = {},
-): Reply {
+  perPage = 2,
+): Reply & { body: object } {
   const lastPage = Math.max(1, Math.ceil(list.length / perPage))
   const link = (number: number) => {
     const parameters = new URLSearchParams(query)
     parameters.set('page', String(number))
-    return `http://127.0.0.1${path}?${parameters.toString()}`
+    return number < 1 || number > lastPage ? null : `http://127.0.0.1${path}?${parameters.toString()}`
   }
   return {
     body: {
       data: list.slice((page - 1) * perPage, page * perPage),
-      links: {
-        first: link(1),
-        last: link(lastPage),
-        prev: page > 1 ? link(page - 1) : null,
-        next: page < lastPage ? link(page + 1) : null,
-      },
+      links: { first: link(1), last: link(lastPage), prev: link(page - 1), next: link(page + 1) },
       meta: { current_page: page, last_page: lastPage, per_page: perPage, total: list.length },
       success: true,
       message: 'ok',

@@ -34,10 +34,11 @@ export interface Ended {
 /** A command that runs, in a process of its own or in this one. */
 export interface RunningCommand {
   kill(signal: NodeJS.Signals): void
-  /** The first line of the log, past or to come, that `isMeant` is true for. Rejects when the process ends without one. */
-  log(isMeant: (line: LogLine) => boolean): Promise<LogLine>
-  /** As soon as there are so many of them. */
-  logs(isMeant: (line: LogLine) => boolean, count: number): Promise<LogLine[]>
+  /**
+   * The first line of the log, past or to come, that `isMeant` is true for; of `count` of them the last. Rejects when the process
+   * ends without it.
+   */
+  log(isMeant: (line: LogLine) => boolean, count?: number): Promise<LogLine>
   ended: Promise<Ended>
 }
 
@@ -93,7 +94,6 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
     closeStderr: () => child.stderr.destroy(),
     firstLine: transcript.firstLine,
     log: transcript.log,
-    logs: transcript.logs,
     ended,
   }
 }
@@ -130,12 +130,8 @@ export function createTranscript() {
       return { code, signal, stdout, stderr, logs: logLines(stderr) }
     },
     firstLine: () => found(() => (stdout.includes('\n') ? stdout.slice(0, stdout.indexOf('\n')) : undefined)),
-    log: (isMeant: (line: LogLine) => boolean) => found(() => logLines(stderr).find(isMeant)),
-    logs: (isMeant: (line: LogLine) => boolean, count: number) =>
-      found(() => {
-        const lines = logLines(stderr).filter(isMeant)
-        return lines.length < count ? undefined : lines
-      }),
+    log: (isMeant: (line: LogLine) => boolean, count = 1) =>
+      found(() => logLines(stderr).filter(isMeant)[count - 1]),
   }
 }
 

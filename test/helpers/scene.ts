@@ -39,7 +39,7 @@ export async function createScene(options: SceneOptions = {}): Promise<Scene> {
   const api: Scene['api'] = { list, instead, perPage }
   const server = await serve(async (asked) => {
     const reply = await api.instead(asked)
-    return reply ?? pageOf(api.list, asked, { perPage: api.perPage })
+    return reply ?? pageOf(api.list, asked, api.perPage)
   })
   const all = (more: Partial<Settings>) => ({
     baseUrl: server.url,

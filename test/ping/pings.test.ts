@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { createPings, type PingsOptions } from '../../src/ping/pings.ts'
-import { createSwitch } from '../helpers/dead-man-switch.ts'
+import { type Reply, serve } from '../helpers/list-server.ts'
 
 const SECRET = 'a1b2c3d4-known-to-nobody-else'
+
+/** A dead-man switch. */
+async function createSwitch(reply: () => Reply = () => ({})) {
+  const { url, ...server } = await serve(reply)
+  return { url: `${url}/${SECRET}`, ...server }
+}
 
 /** Pings to an address, and how each of them ended. */
 function pingsTo(address: string | null, verdict: PingsOptions['verdict'] = async () => WELL) {
@@ -24,7 +30,7 @@ const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('pings', () => {
   it('are one start and one outcome for all jobs that begin together', async () => {
-    const watch = await createSwitch(SECRET)
+    const watch = await createSwitch()
     const { pings, ends } = pingsTo(`${watch.url}?a=1`)
 
     const [first, second] = [pings.begin(), pings.begin()]
@@ -38,7 +44,7 @@ describe('pings', () => {
     later(null)
     await pings.idle()
 
-    expect(watch.pings.map(({ method, path, body }) => [method, path, body])).toEqual([
+    expect(watch.asked.map(({ method, path, query, body }) => [method, `${path}?${query}`, body])).toEqual([
       ['POST', `/${SECRET}/start?a=1`, ''],
       ['POST', `/${SECRET}/start?a=1`, ''],
       ['POST', `/${SECRET}?a=1`, 'all 2 lists are well\n'],
@@ -51,23 +57,22 @@ describe('pings', () => {
     ['the mirror cannot be read', null, () => Promise.reject(new Error('gone'))],
     ['its disk is full', 'its disk is full', async () => WELL],
   ])('fail with the verdict: %s', async (body, fault, verdict) => {
-    const watch = await createSwitch(SECRET)
+    const watch = await createSwitch()
     const { pings } = pingsTo(watch.url, verdict)
 
     pings.begin()(fault)
     await pings.idle()
 
-    expect(watch.pings.at(-1)).toMatchObject({ path: `/${SECRET}/fail`, body: `${body}\n` })
+    expect(watch.asked.at(-1)).toMatchObject({ path: `/${SECRET}/fail`, body: `${body}\n` })
   })
 
   it('are tried again, follow no redirect, and name no part of the address when they are lost', async () => {
     let fails = 2
-    const shaky = await createSwitch(SECRET, (response) =>
-      response.writeHead(fails-- > 0 ? 503 : 200, { 'retry-after': '0' }).end(),
-    )
-    const moved = await createSwitch(SECRET, (response) =>
-      response.writeHead(302, { location: shaky.url }).end(),
-    )
+    const shaky = await createSwitch(() => ({
+      status: fails-- > 0 ? 503 : 200,
+      headers: { 'retry-after': '0' },
+    }))
+    const moved = await createSwitch(() => ({ status: 302, headers: { location: shaky.url } }))
     // One that speaks no TLS is not asked again.
     const mute = pingsTo(shaky.url.replace('http:', 'https:'))
     const [first, second] = [pingsTo(shaky.url), pingsTo(moved.url)]
@@ -81,20 +86,20 @@ describe('pings', () => {
       expect.stringMatching(/^start E[A-Z_]+$/),
       expect.stringMatching(/^success E[A-Z_]+$/),
     ])
-    expect(shaky.pings).toHaveLength(4)
+    expect(shaky.asked).toHaveLength(4)
   })
 
   it('are not sent without an address, nor once the process is told to stop', async () => {
-    const watch = await createSwitch(SECRET, () => {})
+    const watch = await createSwitch(() => ({ fault: () => {} }))
     const [none, stopped] = [pingsTo(null), pingsTo(watch.url)]
     none.pings.begin()(null)
     await none.pings.idle()
     const end = stopped.pings.begin()
-    await watch.arrival('/start')
+    await watch.arrival(({ path }) => path.endsWith('/start'))
     end(null)
     stopped.stop.abort()
     await stopped.pings.idle()
 
-    expect([none.ends, stopped.ends, watch.pings.length]).toEqual([[], [], 1])
+    expect([none.ends, stopped.ends, watch.asked.length]).toEqual([[], [], 1])
   })
 })

@@ -64,7 +64,7 @@ it(`a sync that is killed ${KILLS} times leaves the mirror sound, skips no page 
     const sync = workspace.start(['sync', '--accept-address'])
     if (fate !== 'left alone') {
       const moment =
-        fate === 'by request' ? server.arrivals(isOurs, 1 + dice.below(PAGES)) : sleep(dice.below(900))
+        fate === 'by request' ? server.arrival(isOurs, 1 + dice.below(PAGES)) : sleep(dice.below(900))
       await Promise.race([moment, sync.ended])
       sync.kill('SIGKILL')
     }

@@ -59,11 +59,11 @@ it('a lock that another program holds ends no start, which goes on at the next t
   const start = workspace.startHere(['start'], { clock })
   await start.log(succeeded)
   lock.isTaken = true
-  await start.logs(({ error_code: code }) => code === 'DATABASE', 2)
+  await start.log(({ error_code: code }) => code === 'DATABASE', 2)
   free()
 
   const before = workspace.value("SELECT count(*) FROM sync_runs WHERE status = 'succeeded'") as number
-  await start.logs(succeeded, before + 1)
+  await start.log(succeeded, before + 1)
   start.kill('SIGTERM')
 
   expect((await start.ended).code).toBe(0)

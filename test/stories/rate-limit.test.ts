@@ -47,7 +47,7 @@ describe('a budget of five requests a minute for two lists of ten pages', () => 
   }) => {
     const acme = workspace.start(['sync', '--org', 'acme'])
     const globex = workspace.start(['sync', '--org', 'globex'])
-    const [wait] = await Promise.all([acme.log(isWait), globex.log(isWait), server.arrivals(() => true, 5)])
+    const [wait] = await Promise.all([acme.log(isWait), globex.log(isWait), server.arrival(() => true, 5)])
     const { stdout } = await workspace.run(['status'])
     const { jobs } = JSON.parse((await workspace.run(['status', '--json'])).stdout) as Status
     acme.kill('SIGTERM')

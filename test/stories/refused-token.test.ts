@@ -75,7 +75,7 @@ it('a held token is sent by start, whenever its time comes, only after resume in
   const { workspace, refusing, server } = scene
   const start = workspace.startHere(['start'])
   // Twice of each of the six lists, but for the one that was refused.
-  await start.logs(isRefusal, 11)
+  await start.log(isRefusal, 11)
   expect(sentWith(scene, OLD)).toBe(1)
 
   refusing.is = false
@@ -96,7 +96,7 @@ it('a start with the token that was refused sends it no more when another comman
   configure({ ...settings, organizations: [organization('sharing-1', 1, { token: NEW })], schedule: NEVER })
 
   expect((await workspace.run(['sync'])).code).toBe(0)
-  await start.logs(isRefusal, 2)
+  await start.log(isRefusal, 2)
   expect((await workspace.run(['sync'])).code).toBe(0)
   expect([sentWith(scene, OLD), held(workspace)]).toEqual([1, null])
 
@@ -135,7 +135,7 @@ it('a token file that gets another token is read by start when the time of its l
   const scene = await withFile({ schedule: EVERY_SECOND })
   scene.write(OLD)
   const start = scene.workspace.startHere(['start'])
-  await start.logs(isRefusal, 2)
+  await start.log(isRefusal, 2)
   expect(held(scene.workspace)).toBe('acme')
 
   scene.write(NEW)

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { expect } from 'vitest'
-import { createSelfSigned } from '../../api/helpers/server.ts'
+import { createSelfSigned } from '../../helpers/certificate.ts'
 import { type Reply, serve } from '../../helpers/list-server.ts'
 import { ACME, EVERY_SECOND, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import { variable } from '../../helpers/workspace.ts'

@@ -53,7 +53,7 @@ it('forget leaves a job alone that is being synced, and deletes the others', asy
   const door = Promise.withResolvers<void>()
   api.instead = () => door.promise.then(() => null)
   const sync = workspace.startHere(['sync', '--org', 'acme', '--collection', 'orders'])
-  await server.arrivals(() => true, 1)
+  await server.arrival(() => true)
 
   const forget = await workspace.run(['forget', '--org', 'acme', '--yes'])
   door.resolve()

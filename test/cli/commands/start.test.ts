@@ -64,12 +64,12 @@ describe.concurrent('start', () => {
     const door = Promise.withResolvers<void>()
     api.instead = () => door.promise.then(() => null)
     const start = workspace.startHere(['start'])
-    await server.arrivals(({ page }) => page === 1, 2)
+    await server.arrival(({ page }) => page === 1, 2)
     await start.log(({ event, job }) => event === 'schedule_skipped' && job === 'globex orders')
     expect(server.asked).toHaveLength(2)
 
     door.resolve()
-    await start.logs((line) => finished(line) && line.organization === 'globex', 3)
+    await start.log((line) => finished(line) && line.organization === 'globex', 3)
     start.kill('SIGTERM')
     await start.ended
     expect(

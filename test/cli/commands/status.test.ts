@@ -180,7 +180,7 @@ it('tells of each daemon while it runs, with the next time of each list', async 
 }) => {
   const daemons = [workspace.startHere(['start']), workspace.startHere(['start'])]
   for (const one of daemons) await one.log(({ event }) => event === 'daemon_started')
-  await daemons[0]?.logs(({ event }) => event === 'run_finished', 1)
+  await daemons[0]?.log(({ event }) => event === 'run_finished')
   while (workspace.value("SELECT count(*) FROM sync_walks WHERE status = 'complete'") !== 2) await sleep(20)
   const during = await told(workspace, '--check')
   for (const one of daemons) one.kill('SIGTERM')

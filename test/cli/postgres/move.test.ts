@@ -68,7 +68,7 @@ async function scene(listed: () => readonly unknown[]) {
     async interrupt() {
       isOpen = false
       const interrupted = source.start(['sync', '--org', 'acme'])
-      await api.arrivals(({ page }) => page === 4, 1 + api.asked.filter(({ page }) => page === 4).length)
+      await api.arrival(({ page }) => page === 4, 1 + api.asked.filter(({ page }) => page === 4).length)
       interrupted.killAll('SIGKILL')
       await interrupted.ended
       door.resolve()

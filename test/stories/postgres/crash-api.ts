@@ -70,7 +70,7 @@ export async function startCrashApi(limited: readonly string[], most: number): P
       return { status: 429, headers: { 'retry-after': '60' }, body: { message: 'Too Many Attempts.' } }
     const list = listFor(organization, collection)
     if (!isAtRest) change(list)
-    return { ...pageOf(list, asked, { perPage: PER_PAGE }), headers }
+    return { ...pageOf(list, asked, PER_PAGE), headers }
   }
 
   const { url } = await serve(reply)
