@@ -1,276 +1,28 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { sqlitePath } from '../../src/store/columns/column.ts'
-import type { Rule } from '../../src/store/core/sql.ts'
-import { misfitColumns, storedFacts } from '../../src/store/core/status.ts'
 import { identifyItems } from '../../src/sync/items.ts'
-import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
-
-import { filtersText } from '../../src/sync/resume.ts'
-import type { BeginRun, Lease, Removals, Run, Store, Walk } from '../../src/sync/store.ts'
-import type { Job, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
+import type { Lease, MissingCounts, Removals, Store } from '../../src/sync/store.ts'
+import type { Collection, Job } from '../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
-import { RULES } from '../helpers/test-mirror.ts'
+import { RULES, SYNC } from '../helpers/test-mirror.ts'
 import { anyCharacter } from '../json/arbitrary.ts'
 import { NAMES } from './names.ts'
+import { begin, leaseOf, ledgerOf, type OpenedStore, STEADY } from './stage.ts'
 
 // What `sync` may rely on in any store. Each store runs these tests on itself; they look at it through the port, and through
 // what people read of it.
 
-/** A store on either database, and how it is looked at. */
-interface LookedAt {
-  store: Store
-  /** The same rows as another process has them open. */
-  other(): Promise<Store>
-  /** The rows of this select. */
-  rows(sql: string): Promise<Record<string, unknown>[]>
-  /** Runs a rule that reads. */
-  read<T>(rule: Rule<T>): Promise<T>
-  advance(ms: number): void
-}
-
-export type OpenedStore = ReturnType<typeof openedStore>
-
-/** A store, and what people read of it. */
-export function openedStore(lookedAt: LookedAt) {
-  const { rows, read } = lookedAt
-  const of = async (table: string, { organization, collection: { name, key } }: Job) => {
-    const found = await rows(
-      `SELECT * FROM ${name}_${table} WHERE _organization_id = '${organization.id}' ORDER BY 2, 3`,
-    )
-    return found.map((row): Record<string, unknown> => {
-      const texts = key.map((column) => String(row[column]))
-      return { ...row, id: key.length === 1 ? texts.join() : JSON.stringify(texts) }
-    })
-  }
-  return {
-    ...lookedAt,
-    /** The live rows of a job as they were sent, by id. */
-    async live(job: Job): Promise<Record<string, string>> {
-      return Object.fromEntries((await of('raw', job)).map(({ id, _json }) => [id, String(_json)]))
-    },
-    /** Of each superseded version: its id and why it ended, in the order of the ids. */
-    async history(job: Job): Promise<[id: string, reason: string][]> {
-      return (await of('history', job)).map(({ id, _reason }) => [String(id), String(_reason)])
-    },
-    /** The lines of `sync_runs`, the oldest first. */
-    async runs() {
-      const found = await rows(
-        'SELECT status, CAST(rows_removed AS INTEGER) AS rows_removed FROM sync_runs ORDER BY id',
-      )
-      return found as { status: string; rows_removed: number }[]
-    },
-    /** The types in `sync_columns` of orders, by column. */
-    async columns(): Promise<Record<string, string>> {
-      const found = await rows(`SELECT "column", type FROM sync_columns WHERE collection = 'orders'`)
-      return Object.fromEntries(found.map(({ column, type }) => [String(column), String(type)]))
-    },
-    misfits: () => read(misfitColumns()),
-    /** What made a job fail, since when, and the error of the last such run; null: it is well. */
-    async failing(): Promise<[by: string, since: string, code: string] | null> {
-      const [row] = await rows('SELECT * FROM sync_jobs WHERE failing_since IS NOT NULL')
-      if (!row) return null
-      const since = new Date(row.failing_since as string | Date).toISOString()
-      return [String(row.failing_by), since, String(row.failing_code)]
-    },
-    /** What `status` reads of the first job. */
-    status: async () => (await read(storedFacts(() => null, Date.now()))).jobs[0],
-    /** Its last run in `sync_status`. */
-    async lastRun(): Promise<[status: string, code: string | null]> {
-      const sql = 'SELECT last_run_status, error_code FROM sync_status ORDER BY organization, collection'
-      return Object.values((await rows(sql))[0] ?? {}) as [string, string | null]
-    },
-  }
-}
-
 const JOB = jobOf()
 const HOUR = 3_600_000
-export const PLAN: WalkPlan = {
-  origin: 'sync',
-  kind: 'full',
-  firstPage: 1,
-  resumeWithin: null,
-  restart: false,
-}
-const STEADY: WalkOutcome = { coverage: 'steady', untrusted: null }
-const TEXTS = ['{"id":1}', '{"id":2}', '{"id":3}']
+const DAY = 24 * HOUR
+const PARTIAL = { plan: { ...SYNC, origin: 'backfill', kind: 'partial' } } as const
 
-/** Who has which job: all that is promised of leases. */
-type Owners = Map<number, { process: number; lease: Lease }>
+/** The items with these ids, of one character each. */
+const itemsOf = (ids: string) => Array.from(ids, (id) => `{"id":${id}}`)
 
-/** A process takes a job, or releases what it has. */
-function leaseDeed(
-  takes: boolean,
-  process: number,
-  job: number,
-): fc.AsyncCommand<Owners, { stores: Store[]; jobs: Job[] }> {
-  return {
-    toString: () => `process ${process} ${takes ? 'takes' : 'releases'} job ${job}`,
-    check: (owners) => takes || owners.get(job)?.process === process,
-    async run(owners, { stores, jobs }) {
-      const [one, wanted] = [stores[process], jobs[job]]
-      const owner = owners.get(job)
-      if (!one || !wanted) return
-      if (!takes && owner) {
-        owners.delete(job)
-        return one.release(owner.lease)
-      }
-      const { lease, heldBy } = await one.acquire(wanted)
-      expect([lease?.job, heldBy]).toEqual(owner ? [undefined, expect.any(String)] : [wanted, undefined])
-      if (lease) owners.set(job, { process, lease })
-    },
-  }
-}
-
-/** A run under way, into whose walk answers are written by hand. */
-export interface OpenRun {
-  lease: Lease
-  run: Run
-  walk: Walk
-  writer: PageWriter
-  /** Writes one answer with these items. */
-  page(...texts: string[]): Promise<void>
-  missing(atOnce?: boolean): ReturnType<Store['findMissing']>
-  close(removals?: Removals, outcome?: WalkOutcome | null): ReturnType<Store['closeWalk']>
-}
-
-async function leaseOf(store: Store, job: Job): Promise<Lease> {
-  const { lease } = await store.acquire(job)
-  if (!lease) throw new Error('another process has the job')
-  return lease
-}
-
-export async function begin(
-  store: Store,
-  job = JOB,
-  changed: Partial<BeginRun> = {},
-  now = Date.now,
-): Promise<OpenRun> {
-  const lease = await leaseOf(store, job)
-  await store.release(lease)
-  const filters = filtersText(job.collection.filters)
-  const { runId, walk } = await store.beginRun(lease, {
-    trigger: 'manual',
-    plan: PLAN,
-    filters,
-    rules: RULES,
-    resume: null,
-    abandon: [],
-    brief: false,
-    ...changed,
-  })
-  const run = { id: runId, traffic: { requests: 1, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 } }
-  const writer = new PageWriter({ store, lease, run, walk })
-  const times = createPageTimes(lease, now)
-  const ledger = await ledgerOf(store, walk.id)
-  const seen = new Set(ledger.flatMap(({ ids }) => ids))
-  let ordinal = ledger.length
-  return {
-    lease,
-    run,
-    walk,
-    writer,
-    async page(...texts) {
-      const page = pageOf(texts, { number: ++ordinal, next: null, total: null, lastPage: null })
-      const items = identifyItems(job, page)
-      const ids = items.map(({ id }) => id)
-      const entry = {
-        ordinal,
-        pass: 1,
-        page: ordinal,
-        ids,
-        items: texts.length,
-        total: null,
-        next: null,
-        lastPage: null,
-        why: 'forward' as const,
-        resumed: false,
-        at: times.ofWalk(),
-      }
-      const newToWalk = new Set(ids.filter((id) => !seen.has(id)))
-      for (const id of ids) seen.add(id)
-      await writer.write({ page, items, newToWalk, entry, nextPage: 2 })
-    },
-    missing: (atOnce = false) =>
-      store.findMissing(lease, { walkId: walk.id, keyed: seen.size, isSeen: (id) => seen.has(id), atOnce }),
-    close: (removals = 'none', outcome = STEADY) =>
-      store.closeWalk(lease, { walk, run, outcome, removals, refresh: null }),
-  }
-}
-
-async function ledgerOf(store: Store, walkId: number) {
-  const entries = []
-  for (let after = 0; ; ) {
-    const batch = await store.readLedger(walkId, after)
-    entries.push(...batch)
-    const last = batch.at(-1)
-    if (!last) return entries
-    after = last.ordinal
-  }
-}
-
-/** A complete, trusted walk over these items. Returns what it found missing. */
-async function walked(store: Store, texts: readonly string[], removals: Removals = 'none', atOnce = false) {
-  const open = await begin(store)
-  await open.page(...texts)
-  const missing = await open.missing(atOnce)
-  const { heldBack } = await open.close(removals)
-  return { missing, heldBack }
-}
-
-/** A complete full walk, which removes what it does not see. Returns its start. */
-async function walkOf(store: Store, ...texts: string[]): Promise<string> {
-  const open = await begin(store)
-  await open.page(...texts)
-  await open.missing(true)
-  await open.close('remove')
-  return new Date(open.walk.startedAt).toISOString()
-}
-
-/** The values of rows that are the API's, in an order of their own. */
-function discovered(rows: readonly Record<string, unknown>[]): string[] {
-  const texts = rows.map((row) => {
-    const values = Object.entries(row).filter(([name, value]) => !name.startsWith('_') && value !== null)
-    return JSON.stringify(
-      values.map(([name, value]) => [name, String(value)].join()).toSorted((a, b) => a.localeCompare(b)),
-    )
-  })
-  return texts.toSorted()
-}
-
-/** An object with these fields, each with its place as its value. */
-function fieldsOf(names: readonly string[]): string {
-  return `{${names.map((field, index) => `${JSON.stringify(field)}:${index}`).join()}}`
-}
-
-/** The values of a row of a table or view of orders, by the paths of their fields. */
-async function shownIn(
-  { rows }: OpenedStore,
-  table: string,
-  known: string,
-  which: string,
-): Promise<Map<unknown, unknown>> {
-  const columns = await rows(`SELECT "column" AS c, path FROM ${known}`)
-  const [row] = await rows(`SELECT * FROM ${table} WHERE ${which}`)
-  return new Map(columns.map(({ c, path }) => [path, row?.[String(c)]]))
-}
-
-async function expectShown(opened: OpenedStore, id: number, names: readonly string[]): Promise<void> {
-  const item = fieldsOf(names)
-  const open = await begin(opened.store)
-  await open.page(`{"id":${id},${item.slice(1, -1)},"in":[${item}]}`.replace(`"id":${id},}`, `"id":${id}}`))
-  const ofItems = "sync_columns WHERE collection = 'orders'"
-  for (const [table, known, which] of [
-    ['orders', ofItems, `id = ${id}`],
-    ['orders_versions', ofItems, `id = ${id}`],
-    ['orders__in', "sync_known_columns WHERE view = 'orders__in'", `_parent_id = ${id}`],
-  ] as const) {
-    const values = await shownIn(opened, table, known, which)
-    for (const [index, field] of names.entries())
-      expect([table, field, Number(values.get(sqlitePath([field])))]).toEqual([table, field, index])
-  }
-}
+const TEXTS = itemsOf('123')
 
 /** What each store has to keep of the promises of the port. */
 export function describeStore(name: string, openStore: () => Promise<OpenedStore>): void {
@@ -282,58 +34,76 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       store = opened.store
     })
 
+    interface Walking {
+      job?: Job
+      removals?: Removals
+      /** The list came in one answer. */
+      atOnce?: boolean
+    }
+
+    /** A complete, trusted walk over one page. Returns what it found missing, and what is held back after it. */
+    async function walked(texts: readonly string[], { job = JOB, removals, atOnce }: Walking = {}) {
+      const open = await begin(opened, job)
+      await open.page(...texts)
+      const missing = await open.missing(atOnce)
+      const { heldBack } = await open.close(removals)
+      return { missing, heldBack }
+    }
+
+    /** The same, which removes at once what it does not see. */
+    const walkOf = (texts: readonly string[], job = JOB) =>
+      walked(texts, { job, removals: 'remove', atOnce: true })
+
     describe('a lease', () => {
       it('belongs to one process at a time, whoever takes, releases or asks', async () => {
         const stores = [store, await opened.other()]
         const jobs = [JOB, jobOf({}, GLOBEX), jobOf({ name: 'establishments' })]
-        const deed = fc.tuple(fc.boolean(), fc.nat(stores.length - 1), fc.nat(jobs.length - 1))
-        const deeds = deed.map(([takes, process, job]) => leaseDeed(takes, process, job))
-        await fc.assert(
-          fc.asyncProperty(fc.commands([deeds], { maxCommands: 20, size: 'max' }), async (all) => {
-            const owners: Owners = new Map()
-            await fc.asyncModelRun(() => ({ model: owners, real: { stores, jobs } }), all)
-            for (const { process, lease } of owners.values()) await stores[process]?.release(lease)
-          }),
-          { numRuns: 10 },
-        )
+        const deed = fc.tuple(fc.boolean(), fc.constantFrom(...stores), fc.constantFrom(...jobs))
+        const deeds = fc.array(deed, { maxLength: 20, size: 'max' })
+        const play = async (all: [boolean, Store, Job][]) => {
+          const owners = new Map<Job, { process: Store; lease: Lease }>()
+          for (const [takes, process, job] of all) {
+            const owner = owners.get(job)
+            if (takes) {
+              const { lease, heldBy } = await process.acquire(job)
+              expect([lease?.job, heldBy]).toEqual(owner ? [undefined, expect.any(String)] : [job, undefined])
+              if (lease) owners.set(job, { process, lease })
+            } else if (owner?.process === process) {
+              owners.delete(job)
+              await process.release(owner.lease)
+            }
+          }
+          for (const { process, lease } of owners.values()) await process.release(lease)
+        }
+        await fc.assert(fc.asyncProperty(deeds, play), { numRuns: 10 })
       })
 
-      it('tells others what its owner does', async () => {
+      it('tells others what its owner does, of a verify too, and of no run that a process left before that', async () => {
         const other = await opened.other()
-        const { page } = await begin(store)
-        await page(...TEXTS)
-        await leaseOf(store, JOB)
+        const told = async () => (await other.acquire(JOB)).work
+        await begin(opened)
+        const sync = await leaseOf(store)
 
-        const { work } = await other.acquire(JOB)
-
-        expect(work).toEqual({ isDaemon: false, isVerify: false, trigger: 'manual' })
-      })
-
-      it('tells others of a verify, and of no run that a process left before it', async () => {
-        const other = await opened.other()
-        await begin(store)
-        await store.release(await leaseOf(store, JOB))
+        expect(await told()).toEqual({ isDaemon: false, isVerify: false, trigger: 'manual' })
+        await store.release(sync)
         const { lease } = await store.acquire(JOB, true)
-
-        const { work } = await other.acquire(JOB)
-
-        expect(work).toEqual({ isDaemon: false, isVerify: true, trigger: null })
+        expect(await told()).toEqual({ isDaemon: false, isVerify: true, trigger: null })
         expect((await opened.status())?.work).toBe('verify')
         if (lease) await store.release(lease)
-        await leaseOf(store, JOB)
+        await leaseOf(store)
         expect((await opened.status())?.work).not.toBe('verify')
       })
 
       it('tells others of a page that its owner asks for again, until that is over', async () => {
         const NONE = { retry_since: null, retry_until: null, retry_error: null }
-        const { lease } = await begin(store)
         const again = { since: Date.UTC(2026, 0, 1), until: Date.UTC(2026, 0, 2), error: 'page 1: no answer' }
         const shown = {
           retry_since: '2026-01-01T00:00:00.000Z',
           retry_until: '2026-01-02T00:00:00.000Z',
           retry_error: 'page 1: no answer',
         }
-        const owned = await leaseOf(store, JOB)
+        await begin(opened)
+        const owned = await leaseOf(store)
         await store.noteRetry(owned, again)
         expect(await opened.status()).toMatchObject({ running: true, work: 'manual', ...shown })
         await store.noteRetry(owned, null)
@@ -343,26 +113,21 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         await store.release(owned)
 
         expect(await opened.status()).toMatchObject({ running: false, work: null, ...NONE })
-        await leaseOf(store, lease.job)
+        await leaseOf(store)
         expect(await opened.status()).toMatchObject({ running: true, ...NONE })
       })
 
-      it('says whether anything of the list was ever stored, and how its last full walk ended', async () => {
-        const fresh = await leaseOf(store, JOB)
-        await store.release(fresh)
-        const drifted: WalkOutcome = { ...STEADY, coverage: 'drifted', untrusted: 'why' }
-        const walk = await begin(store)
-        await walk.page(...TEXTS)
-        await walk.close('none', drifted)
+      it('says how the last full walk of the list ended, if one did', async () => {
+        const open = await begin(opened)
+        await open.page(...TEXTS)
+        await open.close('none', { coverage: 'drifted', untrusted: 'why' })
 
-        const later = await leaseOf(store, JOB)
-
-        expect(fresh.lastCoverage).toBeNull()
-        expect(later.lastCoverage).toBe('drifted')
+        expect(open.lease.lastCoverage).toBeNull()
+        expect((await leaseOf(store)).lastCoverage).toBe('drifted')
       })
 
       it('refuses a collection whose rows have another key', async () => {
-        await walked(store, TEXTS)
+        await walked(TEXTS)
 
         const { refusal } = await leaseOf(store, jobOf({ key: ['number'] }))
 
@@ -371,34 +136,44 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
     })
 
     describe('a walk', () => {
-      it('is open until it is closed, and is resumed with what earlier runs counted', async () => {
-        const { walk, page } = await begin(store)
-        await page(...TEXTS, '{"no":"key"}')
+      it('is open until it is closed, and resumed by its own rules, with what was counted and each answer as it was taken', async () => {
+        const { walk, page } = await begin(opened)
+        await page(...TEXTS, '{"id":1}', '{"no":"key"}')
+        const ofWalk = { id: walk.id, rules: RULES }
 
-        const [found] = await store.openWalks(JOB)
-        const resumed = await begin(store, JOB, { resume: walk.id })
+        const found = await store.openWalks(JOB)
+        const resumed = await begin(opened, JOB, { resume: walk.id, rules: { ...RULES, maxPasses: 1 } })
 
-        expect(found).toMatchObject({ id: walk.id, origin: 'sync', kind: 'full', path: JOB.collection.path })
-        expect(resumed.walk).toMatchObject({ id: walk.id, resumed: true, rowsSeen: 4, newRejects: 1 })
-        expect(resumed.walk.checkpoint).toMatchObject({ pass: 1, nextPage: 2 })
+        const { path } = JOB.collection
+        expect(found).toMatchObject([{ ...ofWalk, origin: 'sync', kind: 'full', path }])
+        const checkpoint = { pass: 1, nextPage: 2 }
+        expect(resumed.walk).toMatchObject({
+          ...ofWalk,
+          resumed: true,
+          rowsSeen: 4,
+          newRejects: 1,
+          checkpoint,
+        })
+        const ofList = { page: 1, items: 5, total: null, next: null, lastPage: null }
+        expect(await ledgerOf(store, walk.id)).toMatchObject([
+          { ...ofList, ordinal: 1, pass: 1, why: 'forward', resumed: false },
+        ])
       })
 
       it('that has no page yet starts when it is taken up, by the rules of that moment', async () => {
-        const { walk } = await begin(store)
-        opened.advance(HOUR)
-
+        const { walk } = await begin(opened)
+        opened.clock.advance(HOUR)
         const rules = { ...RULES, lastCoverage: 'repaired' as const }
 
-        const resumed = await begin(store, JOB, { resume: walk.id, rules })
+        const resumed = await begin(opened, JOB, { resume: walk.id, rules })
 
-        expect(resumed.walk).toMatchObject({ id: walk.id, resumed: false })
-        expect(resumed.walk.rules).toEqual(rules)
-        expect((await store.openWalks(JOB))[0]?.updatedAt).toBeGreaterThan(HOUR)
+        expect(resumed.walk).toMatchObject({ id: walk.id, resumed: false, rules })
+        expect((await store.openWalks(JOB))[0]?.updatedAt).toBe(opened.clock.now())
       })
 
       it('that is abandoned, by its successor or by itself, is open no longer', async () => {
-        const first = await begin(store)
-        const second = await begin(store, JOB, { abandon: [first.walk.id] })
+        const first = await begin(opened)
+        const second = await begin(opened, JOB, { abandon: [first.walk.id] })
         const afterFirst = await store.openWalks(JOB)
         await second.close('none', null)
 
@@ -411,104 +186,71 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         ['abandoned', null],
       ])('that is %s after the clock was set back keeps the time of its last page', async (_how, outcome) => {
         const ahead = Date.UTC(2100, 0, 1)
-        const open = await begin(store, JOB, {}, () => ahead)
+        const open = await begin({ store, clock: { now: () => ahead } })
         await open.page('{"id":1}')
         await open.close('none', outcome)
 
-        expect((await leaseOf(store, JOB)).lastPageAt).toBe(ahead)
+        expect((await leaseOf(store)).lastPageAt).toBe(ahead)
       })
 
       it('has its answers read in their order, a batch at a time', async () => {
-        const { walk, page } = await begin(store)
+        const { walk, page } = await begin(opened)
         for (let number = 1; number <= 501; number++) await page(`{"id":${number}}`)
 
-        const batches = [
-          await store.readLedger(walk.id, 0),
-          await store.readLedger(walk.id, 500),
-          await store.readLedger(walk.id, 501),
-        ]
+        const batches = await Promise.all([0, 500, 501].map((after) => store.readLedger(walk.id, after)))
 
         expect(batches.map((batch) => batch.length)).toEqual([500, 1, 0])
-        expect(batches.flat().map(({ ids }) => ids[0])).toEqual(
-          Array.from({ length: 501 }, (_, index) => String(index + 1)),
+        expect(batches.flat().map(({ ids }) => Number(ids[0]))).toEqual(
+          Array.from({ length: 501 }, (_, index) => index + 1),
         )
-      })
-
-      it('keeps its rules, and each answer as it was taken', async () => {
-        const { walk, page } = await begin(store)
-        await page(...TEXTS, TEXTS[0] ?? '')
-
-        const resumed = await begin(store, JOB, { resume: walk.id, rules: { ...RULES, maxPasses: 1 } })
-
-        expect((await store.openWalks(JOB)).map(({ rules }) => rules)).toEqual([RULES])
-        expect(resumed.walk.rules).toEqual(RULES)
-        expect(await ledgerOf(store, walk.id)).toMatchObject([
-          {
-            ordinal: 1,
-            pass: 1,
-            page: 1,
-            items: TEXTS.length + 1,
-            total: null,
-            next: null,
-            lastPage: null,
-            why: 'forward',
-            resumed: false,
-          },
-        ])
       })
     })
 
     describe('a page', () => {
       it('adds rows, keeps the version that a change replaces, and leaves equal rows alone', async () => {
-        await walked(store, ['{"id":1,"a":1}', '{"id":2,"a":1}'])
-        opened.advance(HOUR)
+        await walked(['{"id":1,"a":1}', '{"id":2,"a":1}'])
+        opened.clock.advance(HOUR)
 
-        await walked(store, ['{"id":1,"a":2}', '{"a":1,"id":2}', '{"id":3,"a":1}'])
+        await walked(['{"id":1,"a":2}', '{"a":1,"id":2}', '{"id":3,"a":1}'])
 
-        expect(await opened.live(JOB)).toEqual({
+        expect(await opened.live()).toEqual({
           1: '{"id":1,"a":2}',
           2: '{"id":2,"a":1}',
           3: '{"id":3,"a":1}',
         })
-        expect(await opened.history(JOB)).toEqual([['1', 'changed']])
+        expect(await opened.history()).toEqual([['1', 'changed']])
       })
 
-      it('counts an item without a usable key as new once', async () => {
-        const first = await begin(store)
-        await first.page('{"no":1}', '{"no":2}')
-        await first.page('{"no":1}', '{"no":3}')
+      it('keeps an item without a usable key, new once, with the reason, and renews its time alone when it comes again', async () => {
+        const { clock } = opened
+        const open = await begin(opened)
+        await open.page('{"no":1}', '{"no":2}')
+        const before = clock.now()
+        clock.advance(HOUR)
+        await open.page('{"no":1}', '{"no":3}')
 
+        const rows = await opened.rows('SELECT * FROM sync_rejects ORDER BY json')
+        const found = rows.map(({ page, json, seen_at: at }) => {
+          return [Number(page), json, new Date(at as string | Date).getTime()]
+        })
+        expect(found).toEqual([
+          [1, '{"no":1}', clock.now()],
+          [1, '{"no":2}', before],
+          [2, '{"no":3}', clock.now()],
+        ])
+        for (const row of rows)
+          expect(row).toMatchObject({
+            organization_id: JOB.organization.id,
+            collection: 'orders',
+            reason: 'key "id" is missing',
+          })
+        expect(open.writer.newRejects).toBe(3)
         const known = await store.lookup(JOB, identifyItems(JOB, pageOf(['{"no":1}', '{"no":4}'])))
-
-        expect(first.writer.newRejects).toBe(3)
         expect(known.map(({ state }) => state)).toEqual(['same', 'absent'])
       })
 
-      it('keeps an item without a usable key with the reason, and renews its time alone when it comes again', async () => {
-        const rejects =
-          'SELECT organization_id, collection, CAST(page AS TEXT) AS page, reason, json FROM sync_rejects'
-        const times = [Date.parse('2030-01-01'), Date.parse('2030-02-01')]
-        for (const time of times) {
-          const open = await begin(store, JOB, {}, () => time)
-          if (time === times[1]) await open.page('{"id":1}')
-          await open.page('{"no":1}')
-
-          expect(await opened.rows(rejects)).toEqual([
-            {
-              organization_id: JOB.organization.id,
-              collection: 'orders',
-              page: '1',
-              reason: 'key "id" is missing',
-              json: '{"no":1}',
-            },
-          ])
-          const [seen] = await opened.rows('SELECT seen_at AS at FROM sync_rejects')
-          expect(new Date(String(seen?.at)).getTime()).toBe(time)
-        }
-      })
-
       it('is compared with the rows of its own organization', async () => {
-        await walked(store, TEXTS)
+        await walked(TEXTS)
         // What no column of whole numbers holds, and one that it does not.
         const absent = ['{"id":"007"}', '{"id":"9223372036854775808"}', '{"id":9}']
         const items = identifyItems(JOB, pageOf(['{"id":1}', '{"id":2,"a":1}', ...absent]))
@@ -526,12 +268,9 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         const job = jobOf({ key: ['a', 'b'] })
         const odd = 'x"1\u0001\u007f\\é\u2028😀/'
         const text = (b: number) => JSON.stringify({ a: odd, b })
-        const open = await begin(store, job)
-        await open.page(text(2), text(3))
-        const again = await begin(store, job)
-        await again.page(text(3))
-        const missing = await again.missing(true)
-        await again.close('remove')
+        await walked([text(2), text(3)], { job })
+
+        const { missing } = await walkOf([text(3)], job)
 
         expect(missing).toEqual({ removable: 1, held: 0, live: 2 })
         expect(Object.keys(await opened.live(job))).toEqual([JSON.stringify([odd, '3'])])
@@ -540,191 +279,156 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
     })
 
     describe('a row that a trusted walk did not see', () => {
-      beforeEach(() => walked(store, TEXTS))
+      beforeEach(() => walked(TEXTS))
 
-      it('is removable when a second walk missed it, too', async () => {
-        const first = await walked(store, TEXTS.slice(1))
-        const second = await walked(store, TEXTS.slice(1))
+      // The ids that each walk sees: of a list that came in one answer (!), of a partial walk (?), of one that is abandoned (~).
+      it.each<[what: string, walks: string, last: MissingCounts]>([
+        ['is missed once by one walk', '23', { removable: 0, held: 0, live: 3 }],
+        ['is removable when a second one missed it, too', '23 23', { removable: 1, held: 0, live: 3 }],
+        ['is removable at once when the list came in one answer', '23!', { removable: 1, held: 0, live: 3 }],
+        ['is not missed by a walk that was abandoned', '23!~ 23', { removable: 0, held: 0, live: 3 }],
+        ['is missing no longer when any walk sees it', '23 1? 23', { removable: 0, held: 0, live: 3 }],
+      ])('%s, however often that is judged: %s', async (_what, walks, last) => {
+        let counts: MissingCounts[] = []
+        for (const walk of walks.split(' ')) {
+          const isPartial = walk.includes('?')
+          const open = await begin(opened, JOB, isPartial ? PARTIAL : {})
+          await open.page(...itemsOf(walk.replaceAll(/\D/g, '')))
+          const judge = () => open.missing(walk.includes('!'))
+          counts = isPartial ? [] : [await judge(), await judge()]
+          await open.close('none', walk.includes('~') ? null : STEADY)
+        }
 
-        expect(first.missing).toEqual({ removable: 0, held: 0, live: 3 })
-        expect(second.missing).toEqual({ removable: 1, held: 0, live: 3 })
-      })
-
-      it('is removable at once when the list came in one answer', async () => {
-        expect((await walked(store, TEXTS.slice(1), 'none', true)).missing.removable).toBe(1)
-      })
-
-      it('is missed once by one walk, however often that is judged', async () => {
-        const open = await begin(store)
-        await open.page(...TEXTS.slice(1))
-
-        expect([await open.missing(), await open.missing()]).toEqual([
-          { removable: 0, held: 0, live: 3 },
-          { removable: 0, held: 0, live: 3 },
-        ])
-      })
-
-      it('is not missed by a walk that was abandoned after it was judged', async () => {
-        const open = await begin(store)
-        await open.page(...TEXTS.slice(1))
-        await open.missing(true)
-        await open.close('none', null)
-
-        expect((await walked(store, TEXTS.slice(1))).missing.removable).toBe(0)
-      })
-
-      it('is missing no longer when any walk sees it, a partial one too', async () => {
-        await walked(store, TEXTS.slice(1))
-        const partial = await begin(store, JOB, { plan: { ...PLAN, origin: 'backfill', kind: 'partial' } })
-        await partial.page('{"id":1}')
-        await partial.close()
-
-        expect((await walked(store, TEXTS.slice(1))).missing.removable).toBe(0)
+        expect(counts).toEqual([last, last])
       })
 
       it('is not missing when another walk saw it since this one began', async () => {
-        const open = await begin(store)
+        const open = await begin(opened)
         await open.page('{"id":2}')
-        const between = await begin(store, JOB, { plan: { ...PLAN, origin: 'backfill', kind: 'partial' } })
+        const between = await begin(opened, JOB, PARTIAL)
         await between.page('{"id":1}', '{"id":4}')
         await between.close()
         await store.prune(JOB)
 
-        const resumed = await begin(store, JOB, { resume: open.walk.id })
+        const resumed = await begin(opened, JOB, { resume: open.walk.id })
         await resumed.page('{"id":3}')
 
         expect(await resumed.missing(true)).toEqual({ removable: 0, held: 0, live: 4 })
       })
 
-      it('goes, with its version in the history, when it is removed', async () => {
-        const { heldBack } = await walked(store, TEXTS.slice(1), 'remove', true)
+      it.each<[string, Partial<Collection>, [id: string, reason: string][]]>([
+        ['with its version in the history', {}, [['1', 'removed']]],
+        ['without one where no history is kept', { history: false }, []],
+        ['out of scope where another list was read', { filters: { state: 'paid' } }, [['1', 'out_of_scope']]],
+      ])('goes %s, when it is removed', async (_how, collection, history) => {
+        const { heldBack } = await walkOf(itemsOf('23'), jobOf(collection))
 
         expect(heldBack).toBeNull()
-        expect(Object.keys(await opened.live(JOB))).toEqual(['2', '3'])
-        expect(await opened.history(JOB)).toEqual([['1', 'removed']])
+        expect(Object.keys(await opened.live())).toEqual(['2', '3'])
+        expect(await opened.history()).toEqual(history)
         expect((await opened.runs()).at(-1)).toMatchObject({ rows_removed: 1 })
       })
 
       it('goes whatever the texts of its key are', async () => {
         const job = jobOf({ name: 'establishments', key: ['id', 'of'] })
-        const texts = ['kept', '1', 'a', '"', "'", String.raw`\u0000`].map((id) =>
-          JSON.stringify({ id, of: id }),
-        )
-        const first = await begin(store, job)
-        await first.page(...texts)
-        await first.close()
-        const open = await begin(store, job)
-        await open.page(...texts.slice(0, 1))
+        const ids = ['kept', '1', 'a', '"', "'", String.raw`\u0000`]
+        const texts = ids.map((id) => JSON.stringify({ id, of: id }))
+        await walked(texts, { job })
 
-        expect(await open.missing(true)).toEqual({ removable: 5, held: 0, live: 6 })
-        await open.close('remove')
+        const { missing } = await walkOf(texts.slice(0, 1), job)
 
+        expect(missing).toEqual({ removable: 5, held: 0, live: 6 })
         expect(Object.keys(await opened.live(job))).toEqual(['["kept","kept"]'])
         expect(await opened.history(job)).toHaveLength(5)
         expect((await opened.runs()).at(-1)).toMatchObject({ rows_removed: 5 })
       })
 
-      it('goes without a version where no history is kept', async () => {
-        const job = jobOf({ history: false })
-        const open = await begin(store, job)
-        await open.page(...TEXTS.slice(1))
-        await open.missing(true)
-        await open.close('remove')
-
-        expect(Object.keys(await opened.live(JOB))).toEqual(['2', '3'])
-        expect(await opened.history(JOB)).toEqual([])
-      })
-
       it('stays while it is held back, and is told by every closing until it is seen or removed', async () => {
-        const first = await walked(store, TEXTS.slice(1), { hold: 'brake' }, true)
-        const second = await walked(store, TEXTS.slice(2), { hold: 'earlier' }, true)
-        const third = await walked(store, TEXTS.slice(1), { hold: 'earlier' }, true)
-        const fourth = await walked(store, TEXTS.slice(1), 'remove')
+        const told = []
+        for (const [ids, removals] of [
+          ['23', { hold: 'brake' }],
+          ['3', { hold: 'earlier' }],
+          ['23', { hold: 'earlier' }],
+        ] as const)
+          told.push((await walked(itemsOf(ids), { removals, atOnce: true })).heldBack)
 
-        expect([first.heldBack, second.heldBack, third.heldBack, fourth.heldBack]).toEqual([
-          { rows: 1, live: 3, why: 'brake', outOfScope: 0 },
-          { rows: 2, live: 3, why: 'brake', outOfScope: 0 },
-          { rows: 1, live: 3, why: 'brake', outOfScope: 0 },
-          null,
-        ])
-        expect(Object.keys(await opened.live(JOB))).toEqual(['2', '3'])
-      })
-
-      it('left the scope when the list that is read is another one', async () => {
-        const job = jobOf({ filters: { state: 'paid' } })
-        const open = await begin(store, job)
-        await open.page(...TEXTS.slice(1))
-        await open.missing(true)
-        await open.close('remove')
-
-        expect(await opened.history(JOB)).toEqual([['1', 'out_of_scope']])
+        const held = { live: 3, why: 'brake', outOfScope: 0 }
+        expect(told).toEqual([1, 2, 1].map((rows) => ({ ...held, rows })))
+        expect((await walked(itemsOf('23'), { removals: 'remove' })).heldBack).toBeNull()
+        expect(Object.keys(await opened.live())).toEqual(['2', '3'])
       })
 
       it('is of its own list, whatever the same key is in others', async () => {
         const others = [jobOf({}, GLOBEX), jobOf({ name: 'establishments' })]
-        for (const job of others)
-          for (const texts of [['{"id":1}', '{"id":9}'], ['{"id":9}']]) {
-            const other = await begin(store, job)
-            await other.page(...texts)
-            await other.missing()
-            await other.close()
-          }
+        for (const job of others) for (const ids of ['19', '9']) await walked(itemsOf(ids), { job })
 
-        const { missing } = await walked(store, TEXTS.slice(2), 'remove', true)
+        const { missing } = await walkOf(itemsOf('3'))
 
         expect(missing.removable).toBe(2)
-        expect((await opened.history(JOB)).map(([id]) => id)).toEqual(['1', '2'])
+        expect((await opened.history()).map(([id]) => id)).toEqual(['1', '2'])
         for (const job of others) {
           expect(Object.keys(await opened.live(job))).toEqual(['1', '9'])
-          const again = await begin(store, job)
-          await again.page('{"id":9}')
-          expect((await again.missing()).removable).toBe(1)
+          expect((await walked(itemsOf('9'), { job })).missing.removable).toBe(1)
         }
       })
     })
 
     describe('a run', () => {
       it('leaves its line, and closes the line of one that died', async () => {
-        await begin(store)
-        const { run, page } = await begin(store)
+        await begin(opened)
+        const { page, finish } = await begin(opened)
         await page(...TEXTS)
 
-        const record = await store.finishRun(run, {
-          status: 'succeeded',
-          errorCode: null,
-          errorMessage: null,
-        })
-
-        expect(record).toEqual({ pages: 1, rowsSeen: 3, rowsAdded: 3, rowsChanged: 0, rowsRemoved: 0 })
+        const counts = { pages: 1, rowsSeen: 3, rowsAdded: 3, rowsChanged: 0, rowsRemoved: 0 }
+        expect(await finish('succeeded')).toEqual(counts)
         expect((await opened.runs()).map(({ status }) => status)).toEqual(['interrupted', 'succeeded'])
       })
 
       it('that was refused before its first request leaves none', async () => {
-        const { run } = await begin(store)
-
-        await store.finishRun(run, {
-          status: 'refused',
-          errorCode: 'UNAUTHORIZED',
-          errorMessage: 'held',
-        })
+        const { finish } = await begin(opened)
+        await finish('refused', 'UNAUTHORIZED')
 
         expect(await opened.runs()).toEqual([])
       })
     })
 
-    it('keeps the page ledger of walks that are open, and of no other, when it prunes', async () => {
-      const walks = []
-      for (const outcome of [STEADY, null, undefined]) {
-        const open = await begin(store)
-        await open.page(...TEXTS)
-        if (outcome !== undefined) await open.close('none', outcome)
-        walks.push(open.walk.id)
-      }
+    describe('what is pruned', () => {
+      it('is the page ledger of walks that are not open, and of no other', async () => {
+        const walks = []
+        for (const outcome of [STEADY, null, undefined]) {
+          const open = await begin(opened)
+          await open.page(...TEXTS)
+          if (outcome !== undefined) await open.close('none', outcome)
+          walks.push(open.walk.id)
+        }
 
-      await store.prune(JOB)
+        await store.prune(JOB)
 
-      const kept = await Promise.all(walks.map((id) => ledgerOf(store, id)))
-      expect(kept.map((entries) => entries.length)).toEqual([0, 0, 1])
+        const kept = await Promise.all(walks.map((id) => ledgerOf(store, id)))
+        expect(kept.map((entries) => entries.length)).toEqual([0, 0, 1])
+      })
+
+      it('are versions that ended longer ago than the history of their list is kept', async () => {
+        const jobs = [jobOf({ history: 2 * DAY }), jobOf({}, GLOBEX)]
+        for (let day = 0; day <= 4; day++) {
+          for (const job of jobs) {
+            await walked([`{"id":1,"day":${day}}`], { job })
+            await store.prune(job)
+          }
+          opened.clock.advance(DAY)
+        }
+
+        const sql = 'SELECT _json FROM orders_history WHERE _organization_id ='
+        const left = jobs.map(({ organization: { id } }) => opened.rows(`${sql} '${id}' ORDER BY _valid_to`))
+        const days = (await Promise.all(left)).map((rows) =>
+          rows.map(({ _json }) => (JSON.parse(String(_json)) as { day: number }).day),
+        )
+        // The version of day 1 ended on day 2, when it was day 4 less two days.
+        expect(days).toEqual([
+          [1, 2, 3],
+          [0, 1, 2, 3],
+        ])
+      })
     })
 
     it('gives a column to a field that is called like SQL, and another type when it meets a fraction', async () => {
@@ -737,11 +441,10 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         ') STRICT;',
         '$1\\',
       ]
-      const itemOf = (id: number, value: unknown) =>
-        JSON.stringify({ id, ...Object.fromEntries(names.map((field) => [field, value])) })
-      await walkOf(store, itemOf(1, 1))
-      await walkOf(store, itemOf(1, 1), itemOf(2, 1.5))
-      await walkOf(store, itemOf(1, 1), itemOf(2, 1.5), itemOf(3, 'x'))
+      const items = [1, 1.5, 'x'].map((value, index) =>
+        JSON.stringify({ id: index, ...Object.fromEntries(names.map((field) => [field, value])) }),
+      )
+      for (const end of [1, 2, 3]) await walked(items.slice(0, end))
 
       const columns = await opened.columns()
       expect(names.map((field) => columns[field])).toEqual(names.map(() => 'REAL'))
@@ -770,22 +473,21 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
 
     it('shows a list with holes within an element as a list', async () => {
       const subs = ['[{"z":1}]', '{"2":{"z":2},"5":"x"}', '{"a":1}', '{}']
-      await walkOf(store, ...subs.map((sub, index) => `{"id":${index},"lines":[{"sub":${sub}}]}`))
+      await walked(subs.map((sub, index) => `{"id":${index},"lines":[{"sub":${sub}}]}`))
 
       const shown = await opened.rows('SELECT sub FROM orders__lines ORDER BY _parent_id')
       expect(shown.map(({ sub }) => sub)).toEqual(['[{"z":1}]', '[{"z":2},"x"]', null, null])
     })
 
     it('shows one as a list, too, where the first list comes later', async () => {
-      const open = await begin(store, JOB)
-      await open.page('{"id":1,"lines":{"0":{"n":1},"2":{"n":2}}}', '{"id":2,"lines":{"0":{"n":5},"x":6}}')
-      await open.page('{"id":3,"lines":[{"n":3}]}')
-      await open.close()
+      const { page } = await begin(opened)
+      await page('{"id":1,"lines":{"0":{"n":1},"2":{"n":2}}}', '{"id":2,"lines":{"0":{"n":5},"x":6}}')
+      await page('{"id":3,"lines":[{"n":3}]}')
 
-      const elements = await opened.rows('SELECT _parent_id, n FROM orders__lines ORDER BY 1, _index')
-      expect(elements.map((row) => Object.values(row).join())).toEqual(['1,1', '1,2', '3,3'])
-      const items = await opened.rows('SELECT id, lines, lines__0__n, lines__2__n FROM orders ORDER BY id')
-      expect(items.map((row) => Object.values(row).join())).toEqual([
+      const shown = async (sql: string) => (await opened.rows(sql)).map((row) => Object.values(row).join())
+      const elements = 'SELECT _parent_id, n FROM orders__lines ORDER BY 1, _index'
+      expect(await shown(elements)).toEqual(['1,1', '1,2', '3,3'])
+      expect(await shown('SELECT id, lines, lines__0__n, lines__2__n FROM orders ORDER BY id')).toEqual([
         '1,[{"n":1},{"n":2}],,',
         '2,,5,',
         '3,[{"n":3}],,',
@@ -793,40 +495,37 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
     })
 
     it('counts the values that did not fit their columns, of all lists of a collection', async () => {
-      await walkOf(store, '{"id":1,"a":1,"b":"x"}', '{"id":2,"a":"7"}', '{"id":3,"a":"seven","b":true}')
-      const open = await begin(store, jobOf({}, GLOBEX))
-      await open.page('{"id":1,"a":"x"}')
-      await open.close()
-      expect(await opened.misfits()).toEqual([
-        { collection: 'orders', column: 'a__text', rows: 2 },
-        { collection: 'orders', column: 'b__text', rows: 1 },
-      ])
+      await walked(['{"id":1,"a":1,"b":"x"}', '{"id":2,"a":"7"}', '{"id":3,"a":"seven","b":true}'])
+      await walked(['{"id":1,"a":"x"}'], { job: jobOf({}, GLOBEX) })
+      const misfit = (column: string, rows: number) => ({ collection: 'orders', column, rows })
+      expect(await opened.misfits()).toEqual([misfit('a__text', 2), misfit('b__text', 1)])
+      const [INTEGER, TEXT] = ['INTEGER', 'TEXT']
       expect(await opened.columns()).toEqual({
-        id: 'INTEGER',
-        a: 'INTEGER',
-        b: 'TEXT',
-        a__text: 'TEXT',
-        b__text: 'TEXT',
+        id: INTEGER,
+        a: INTEGER,
+        b: TEXT,
+        a__text: TEXT,
+        b__text: TEXT,
       })
 
-      await walkOf(store, '{"id":1,"a":1}', '{"id":2,"a":"7"}', '{"id":3,"a":2}')
+      await walked(['{"id":1,"a":1}', '{"id":2,"a":"7"}', '{"id":3,"a":2}'])
 
-      expect(await opened.misfits()).toEqual([{ collection: 'orders', column: 'a__text', rows: 1 }])
+      expect(await opened.misfits()).toEqual([misfit('a__text', 1)])
     })
 
     it('tells what was known at each moment, with the columns of the items', async () => {
-      const walks = [
+      const pages = [
         ['{"id":1,"a":1}', '{"id":2,"a":2,"b":"x"}'],
-        ['{"id":1,"a":"seven"}', '{"id":2,"a":2,"b":"x"}'],
+        ['{"id":1,"a":"seven"}'],
         ['{"id":1,"a":1.5,"c":{"d":[1]}}', '{"id":2,"a":9,"b":"y"}'],
-        ['{"id":1,"a":1.5,"c":{"d":[1]}}', '{"id":2,"a":9,"b":"y"}', '{"id":"x-3","b":"z"}'],
+        ['{"id":"x-3","b":"z"}'],
       ]
+      const { page } = await begin(opened)
       const found: [at: string, rows: string[]][] = []
-      for (const [index, texts] of walks.entries()) {
-        const time = Date.parse('2030-01-01') + index * HOUR
-        const open = await begin(store, JOB, {}, () => time)
-        await open.page(...texts)
-        const at = new Date(time).toISOString()
+      for (const texts of pages) {
+        opened.clock.advance(HOUR)
+        await page(...texts)
+        const at = new Date(opened.clock.now()).toISOString()
         found.push([at, discovered(await opened.rows('SELECT * FROM orders'))])
       }
 
@@ -837,13 +536,41 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
     })
 
     it('names the keys of all live rows of a job, and knows none of a collection without tables', async () => {
-      const [one] = identifyItems(JOB, pageOf(TEXTS.slice(0, 1)))
-      expect(await store.lookup(JOB, one ? [one] : [])).toEqual([{ state: 'absent' }])
+      const items = identifyItems(JOB, pageOf(['{"id":1}']))
+      expect(await store.lookup(JOB, items)).toEqual([{ state: 'absent' }])
       expect(await store.liveKeys(JOB, null)).toEqual({ ids: [], next: null })
-      await walked(store, TEXTS)
+      await walked(TEXTS)
 
       expect(await store.liveKeys(JOB, null)).toEqual({ ids: ['1', '2', '3'], next: null })
       expect(await store.liveKeys(jobOf({}, GLOBEX), null)).toEqual({ ids: [], next: null })
     })
   })
+}
+
+/** The values of rows that are the API's, in an order of their own. */
+function discovered(rows: readonly Record<string, unknown>[]): string[] {
+  const texts = rows.map((row) => {
+    const values = Object.entries(row).filter(([name, value]) => !name.startsWith('_') && value !== null)
+    return JSON.stringify(values.map(([name, value]) => `${name},${String(value)}`).toSorted())
+  })
+  return texts.toSorted()
+}
+
+/** Writes an item with these fields, each with its place as its value, and one that has them in an element; each is found in a column of its own. */
+async function expectShown(opened: OpenedStore, id: number, names: readonly string[]): Promise<void> {
+  const fields = names.map((field, index) => `${JSON.stringify(field)}:${index}`).join()
+  const open = await begin(opened)
+  await open.page(`{"id":${id},${fields && `${fields},`}"in":[{${fields}}]}`)
+  const ofItems = "sync_columns WHERE collection = 'orders'"
+  for (const [table, known, which] of [
+    ['orders', ofItems, `id = ${id}`],
+    ['orders_versions', ofItems, `id = ${id}`],
+    ['orders__in', "sync_known_columns WHERE view = 'orders__in'", `_parent_id = ${id}`],
+  ] as const) {
+    const columns = await opened.rows(`SELECT "column" AS c, path FROM ${known}`)
+    const [row] = await opened.rows(`SELECT * FROM ${table} WHERE ${which}`)
+    const values = new Map(columns.map(({ c, path }) => [path, row?.[String(c)]]))
+    for (const [index, field] of names.entries())
+      expect([table, field, Number(values.get(sqlitePath([field])))]).toEqual([table, field, index])
+  }
 }

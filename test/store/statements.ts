@@ -1,4 +1,4 @@
-import type { OpenRun } from './contract.ts'
+import type { OpenRun } from './stage.ts'
 
 /** `INSERT orders`; of several in a row that are alike, one. */
 function shapesOf(statements: readonly string[]): string[] {

@@ -3,8 +3,9 @@ import { createClock } from '../../helpers/clock.ts'
 import { type KeptSchema, keepSchema } from '../../helpers/kept-schema.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
 import { openMirrorOnKept } from '../../helpers/postgres-mirror.ts'
-import { begin, describeStore, openedStore } from '../contract.ts'
+import { describeStore } from '../contract.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
+import { begin, openedStore } from '../stage.ts'
 
 const server = await openDatabase()
 
@@ -17,10 +18,10 @@ async function openStore() {
   const { store, clock, rows, server: own } = await openMirrorOnKept(kept, 0, createClock())
   return openedStore({
     store,
+    clock,
     other: async () => (await openMirrorOnKept(kept, 1, clock)).store,
     rows,
     read: own.read,
-    advance: clock.advance,
   })
 }
 
@@ -29,8 +30,9 @@ describe.skipIf(server.missing !== null)('on a real server', () => {
   describeRefreshes('PostgreSQL', openStore)
 
   it("keeps a user's index when its column changes its type", async () => {
-    const { store, rows } = await openStore()
-    const open = await begin(store)
+    const opened = await openStore()
+    const { rows } = opened
+    const open = await begin(opened)
     await open.page('{"id":1,"total":1,"state":"paid"}')
     await rows("CREATE INDEX mine ON orders (id, (total * 2)) WHERE state = 'paid'")
 

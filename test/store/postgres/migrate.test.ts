@@ -6,7 +6,7 @@ import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { shortPatience } from '../../helpers/real-time.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
-import { begin } from '../contract.ts'
+import { begin } from '../stage.ts'
 
 const server = await openDatabase()
 
@@ -44,8 +44,8 @@ describe.skipIf(server.missing !== null)('a schema', { timeout: 60_000 }, () => 
   it('has the tables and columns of a file, with the types of the interface', async () => {
     const mirror = await openPostgresMirror(newSchema(server))
     const file = openTestMirror()
-    for (const { store } of [mirror, file]) {
-      const open = await begin(store)
+    for (const one of [mirror, file]) {
+      const open = await begin(one)
       await open.page('{"id":1,"n":2,"r":0.5,"s":"a","items":[{"n":1,"r":0.5,"s":"a"}]}')
     }
     const onServer = await mirror.rows(

@@ -2,7 +2,7 @@ import { Client } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
-import { begin } from '../contract.ts'
+import { begin } from '../stage.ts'
 import { statementsOf } from '../statements.ts'
 
 const server = await openDatabase()
@@ -25,9 +25,9 @@ function watch() {
 
 describe.skipIf(server.missing !== null)('on a server', () => {
   it('a page asks for no more than this, one way there and back each', async () => {
-    const { store } = await openPostgresMirror(newSchema(server))
+    const mirror = await openPostgresMirror(newSchema(server))
 
-    expect(await statementsOf(await begin(store), watch)).toEqual({
+    expect(await statementsOf(await begin(mirror), watch)).toEqual({
       added: [
         'SELECT orders',
         'BEGIN;',

@@ -6,7 +6,7 @@ import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-
 import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
-import { begin } from '../contract.ts'
+import { begin } from '../stage.ts'
 
 const server = await openDatabase()
 
@@ -15,7 +15,7 @@ const none = { n: null, r: null, b: null }
 describe.skipIf(server.missing !== null)('the view of an array', () => {
   it('can be read whatever one item holds, in a parallel plan too', async () => {
     const mirror = await openPostgresMirror(newSchema(server))
-    const open = await begin(mirror.store)
+    const open = await begin(mirror)
     await open.page('{"id":1,"items":[{"whole":1,"real":0.5,"text":"a"}]}')
     // Texts, not lists: what is in them was never looked at.
     const hostile = [
@@ -110,7 +110,7 @@ describe.skipIf(server.missing !== null)('the view of an array', () => {
 
     const found = await Promise.all(
       mirrors.map(async (mirror) => {
-        const open = await begin(mirror.store)
+        const open = await begin(mirror)
         await open.page(`{"id":1,"items":[${fields((name) => firsts[name as keyof typeof firsts])}]}`)
         for (const [index, value] of values.entries())
           await open.page(`{"id":${index + 2},"items":[${fields((name) => fitting(name, value))}]}`)

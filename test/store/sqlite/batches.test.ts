@@ -3,7 +3,7 @@ import { createClock } from '../../helpers/clock.ts'
 import { forgetting } from '../../helpers/forgetting.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
-import { begin } from '../contract.ts'
+import { begin } from '../stage.ts'
 
 const ROWS = 20_000
 
@@ -28,7 +28,7 @@ async function scene() {
   }
   const test = openTestMirror({ clock: { ...clock, sleep } })
   const { connection } = test
-  await (await begin(test.store)).page('{"id":1}', '{"id":2}')
+  await (await begin(test)).page('{"id":1}', '{"id":2}')
   connection.exec(`
     ${NUMBERS}
     INSERT INTO orders (_organization_id, _first_seen_at, _changed_at, _row, id)
@@ -62,13 +62,13 @@ function grown(walkId: number): string {
 
 it('missing rows are noted, held back, removed and counted in batches', async () => {
   const { test, mostAtOnce } = await scene()
-  const walk = await begin(test.store)
+  const walk = await begin(test)
   await walk.page('{"id":1}', '{"id":15000}')
 
   const noting = await mostAtOnce(() => walk.missing())
   const again = await mostAtOnce(() => walk.missing())
   await walk.close()
-  const second = await begin(test.store)
+  const second = await begin(test)
   await second.page('{"id":1}', '{"id":15000}')
   const judging = await mostAtOnce(async () =>
     expect(await second.missing()).toEqual({ removable: ROWS - 2, held: 0, live: ROWS }),
@@ -76,7 +76,7 @@ it('missing rows are noted, held back, removed and counted in batches', async ()
   const holding = await mostAtOnce(async () =>
     expect(await second.close({ hold: 'brake' })).toMatchObject({ heldBack: { rows: ROWS - 2 } }),
   )
-  const third = await begin(test.store)
+  const third = await begin(test)
   await third.page('{"id":1}', '{"id":2}')
   const removing = await mostAtOnce(async () => {
     expect(await third.missing()).toEqual({ removable: 0, held: ROWS - 3, live: ROWS })
@@ -90,14 +90,14 @@ it('missing rows are noted, held back, removed and counted in batches', async ()
 
 it('a search for missing rows that is stopped is done by who goes on with the walk', async () => {
   const { test } = await scene()
-  const walk = await begin(test.store)
+  const walk = await begin(test)
   await walk.page('{"id":1}')
   test.stop()
 
   await expect(walk.missing(true)).rejects.toThrow(/stopped while its missing rows were gone through/)
 
-  const { store } = openTestMirror({ file: test.file, clock: test.clock })
-  const resumed = await begin(store, undefined, { resume: walk.walk.id })
+  const resumer = openTestMirror({ file: test.file, clock: test.clock })
+  const resumed = await begin(resumer, undefined, { resume: walk.walk.id })
   expect(await resumed.missing(true)).toEqual({ removable: ROWS - 1, held: 0, live: ROWS })
 })
 

@@ -1,16 +1,17 @@
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
-import { describeStore, openedStore } from '../contract.ts'
+import { describeStore } from '../contract.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
+import { openedStore } from '../stage.ts'
 
 async function openStore() {
   const { store, file, clock, connection, rows } = openTestMirror()
   return openedStore({
     store,
+    clock,
     other: async () => openTestMirror({ file, clock }).store,
     rows: async (sql) => rows(sql),
     read: async (rule) => runRule(connection, rule),
-    advance: clock.advance,
   })
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { watchEdges } from '../../helpers/edges.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
-import { begin } from '../contract.ts'
+import { begin } from '../stage.ts'
 import { statementsOf } from '../statements.ts'
 
 function watch() {
@@ -14,7 +14,7 @@ function watch() {
 }
 
 it('a page asks a file for no more than this', async () => {
-  expect(await statementsOf(await begin(openTestMirror().store), watch)).toEqual({
+  expect(await statementsOf(await begin(openTestMirror()), watch)).toEqual({
     added: [
       'SELECT sync_collections',
       'SELECT orders',

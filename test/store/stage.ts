@@ -1,0 +1,151 @@
+import type { Rule } from '../../src/store/core/sql.ts'
+import { misfitColumns, storedFacts } from '../../src/store/core/status.ts'
+import { identifyItems } from '../../src/sync/items.ts'
+import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
+import { filtersText } from '../../src/sync/resume.ts'
+import type { BeginRun, Lease, Removals, Run, RunOutcome, Store, Walk } from '../../src/sync/store.ts'
+import type { Job, WalkOutcome } from '../../src/sync/types.ts'
+import type { PageResult } from '../../src/sync/walk.ts'
+import type { Clock } from '../helpers/clock.ts'
+import { jobOf } from '../helpers/jobs.ts'
+import { pageOf } from '../helpers/pages.ts'
+import { BEGIN } from '../helpers/test-mirror.ts'
+
+// A store on either database: how it is written to by hand, and how it is looked at.
+
+/** A store, and the clock by which its pages are written. */
+interface Staged {
+  store: Store
+  clock: Pick<Clock, 'now'>
+}
+
+/** A run under way, into whose walk answers are written by hand. */
+export interface OpenRun {
+  lease: Lease
+  run: Run
+  walk: Walk
+  writer: PageWriter
+  /** Writes one answer with these items. */
+  page(...texts: string[]): Promise<PageResult>
+  missing(atOnce?: boolean): ReturnType<Store['findMissing']>
+  close(removals?: Removals, outcome?: WalkOutcome | null): ReturnType<Store['closeWalk']>
+  finish(status: RunOutcome['status'], code?: string | null): ReturnType<Store['finishRun']>
+}
+
+export const STEADY: WalkOutcome = { coverage: 'steady', untrusted: null }
+
+const NO_TRAFFIC = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+
+/** Begins a run of a full walk of acme's orders, or what is said instead. The job is free again, and the run may write until another one begins. */
+export async function begin(
+  { store, clock }: Staged,
+  job = jobOf(),
+  changed: Partial<BeginRun> = {},
+): Promise<OpenRun> {
+  const lease = await leaseOf(store, job)
+  await store.release(lease)
+  const filters = filtersText(job.collection.filters)
+  const { runId, walk } = await store.beginRun(lease, { ...BEGIN, filters, ...changed })
+  const run = { id: runId, traffic: NO_TRAFFIC }
+  const writer = new PageWriter({ store, lease, run, walk })
+  const times = createPageTimes(lease, clock.now)
+  const ledger = await ledgerOf(store, walk.id)
+  const seen = new Set(ledger.flatMap(({ ids }) => ids))
+  let number = ledger.length
+  return {
+    lease,
+    run,
+    walk,
+    writer,
+    page(...texts) {
+      number++
+      const ofList = { next: null, total: null, lastPage: null }
+      const page = pageOf(texts, { ...ofList, number })
+      const items = identifyItems(job, page)
+      const ids = items.map(({ id }) => id)
+      const shown = { ...ofList, page: number, ids, items: texts.length }
+      const line = { ordinal: number, pass: 1, why: 'forward', resumed: false, at: times.ofWalk() } as const
+      const newToWalk = new Set(ids.filter((id) => !seen.has(id)))
+      for (const id of ids) seen.add(id)
+      return writer.write({ page, items, newToWalk, entry: { ...shown, ...line }, nextPage: 2 })
+    },
+    missing: (atOnce = false) =>
+      store.findMissing(lease, { walkId: walk.id, keyed: seen.size, isSeen: (id) => seen.has(id), atOnce }),
+    close: (removals = 'none', outcome = STEADY) =>
+      store.closeWalk(lease, { walk, run, outcome, removals, refresh: null }),
+    finish: (status, code = null) => store.finishRun(run, { status, errorCode: code, errorMessage: code }),
+  }
+}
+
+/** The right to work on a job, which is kept. */
+export async function leaseOf(store: Store, job = jobOf()): Promise<Lease> {
+  const { lease, heldBy } = await store.acquire(job)
+  if (!lease) throw new Error(`held by ${heldBy}`)
+  return lease
+}
+
+/** All answers of a walk. */
+export async function ledgerOf(store: Store, walkId: number) {
+  const entries = []
+  for (let after = 0; ; ) {
+    const batch = await store.readLedger(walkId, after)
+    entries.push(...batch)
+    const last = batch.at(-1)
+    if (!last) return entries
+    after = last.ordinal
+  }
+}
+
+/** A store on either database, and how it is looked at. */
+interface LookedAt {
+  store: Store
+  clock: Clock
+  /** The same rows as another process has them open. */
+  other(): Promise<Store>
+  /** The rows of this select. */
+  rows(sql: string): Promise<Record<string, unknown>[]>
+  /** Runs a rule that reads. */
+  read<T>(rule: Rule<T>): Promise<T>
+}
+
+export type OpenedStore = ReturnType<typeof openedStore>
+
+/** A store, and what people read of it. */
+export function openedStore(lookedAt: LookedAt) {
+  const { rows, read } = lookedAt
+  const of = async (table: string, { organization, collection: { name, key } }: Job) => {
+    const found = await rows(
+      `SELECT * FROM ${name}_${table} WHERE _organization_id = '${organization.id}' ORDER BY 2, 3`,
+    )
+    return found.map((row): Record<string, unknown> => {
+      const texts = key.map((column) => String(row[column]))
+      return { ...row, id: key.length === 1 ? texts.join() : JSON.stringify(texts) }
+    })
+  }
+  return {
+    ...lookedAt,
+    /** The live rows of a job as they were sent, by id. */
+    async live(job = jobOf()): Promise<Record<string, string>> {
+      return Object.fromEntries((await of('raw', job)).map(({ id, _json }) => [id, String(_json)]))
+    },
+    /** Of each superseded version: its id and why it ended, in the order of the ids. */
+    async history(job = jobOf()): Promise<[id: string, reason: string][]> {
+      return (await of('history', job)).map(({ id, _reason }) => [String(id), String(_reason)])
+    },
+    /** The lines of `sync_runs`, the oldest first. */
+    async runs() {
+      const found = await rows(
+        'SELECT status, CAST(rows_removed AS INTEGER) AS rows_removed FROM sync_runs ORDER BY id',
+      )
+      return found as { status: string; rows_removed: number }[]
+    },
+    /** The types in `sync_columns` of orders, by column. */
+    async columns(): Promise<Record<string, string>> {
+      const found = await rows(`SELECT "column", type FROM sync_columns WHERE collection = 'orders'`)
+      return Object.fromEntries(found.map(({ column, type }) => [String(column), String(type)]))
+    },
+    misfits: () => read(misfitColumns()),
+    /** What `status` reads of the first job. */
+    status: async () => (await read(storedFacts(() => null, Date.now()))).jobs[0],
+  }
+}
