@@ -22,6 +22,28 @@ export interface LeasedMirror {
   open(): Promise<Runner>
 }
 
+/** A lock of 20 seconds that keeps all from writing, and what has passed since it was there. */
+function createLock() {
+  let [ms, toCome, isThere] = [0, 0, true]
+  return {
+    elapsed: () => ms,
+    isThere: () => isThere,
+    end() {
+      isThere = false
+    },
+    begin() {
+      toCome = 20_000
+    },
+    wait() {
+      ms += toCome
+      toCome = 0
+    },
+    pass() {
+      ms += 20_000
+    },
+  }
+}
+
 export function describeLeases(kind: string, openMirror: () => Promise<LeasedMirror>): void {
   describe(`${kind}: the owner of a job`, () => {
     let runner: Runner
@@ -98,63 +120,40 @@ export function describeLeases(kind: string, openMirror: () => Promise<LeasedMir
       expect([soon, await write(own), await write(then)]).toEqual([null, 'BUSY', 'written'])
     })
 
-    it.each([HOUR, -HOUR])('keeps the job if the clock is set by %i ms, since it is heard', async (ms) => {
+    /** How somebody finds the job whose owner seems to be silent, since the clock was set; `waiting`: as above. `hear` lets the owner say that it lives. */
+    type Finding = (
+      hear: () => Promise<void>,
+      lock: ReturnType<typeof createLock>,
+    ) => Partial<LeaseOptions> & { waiting?: () => unknown }
+    it.each<[string, number, Finding]>([
+      ['forth, since it is heard', HOUR, (hear) => ({ sleep: hear })],
+      ['back, since it is heard', -HOUR, (hear) => ({ sleep: hear })],
+      [
+        'and whoever listens has waited for the database: it may have waited for the same',
+        HOUR,
+        (_hear, lock) => ({ elapsed: lock.elapsed, sleep: async () => lock.pass() }),
+      ],
+      [
+        'and it is listened to while a lock keeps all from writing',
+        HOUR,
+        (hear, lock) => ({ sleep: async () => void (lock.isThere() || (await hear())), waiting: lock.end }),
+      ],
+      [
+        'and such a lock begins after that',
+        HOUR,
+        (_hear, lock) => ({ elapsed: lock.elapsed, sleep: async () => lock.begin(), waiting: lock.wait }),
+      ],
+      [
+        'and it is heard while whoever takes that waits to write',
+        HOUR,
+        (hear) => ({ isAlive: () => false, waiting: hear }),
+      ],
+    ])('keeps the job if the clock is set %s', async (_how, ms, finding) => {
       const own = await epochOf(first)
       clock.ms += ms
+      const { waiting, ...options } = finding(first.beat, createLock())
 
-      expect(await epochOf(await another({ sleep: () => first.beat() }))).toBeNull()
-      expect(await write(own)).toBe('written')
-    })
-
-    it('keeps the job if whoever listens has waited for the database: it may have waited for the same', async () => {
-      const own = await epochOf(first)
-      clock.ms += HOUR
-      let ms = 0
-      const late = await another({
-        elapsed: () => ms,
-        sleep: async () => {
-          ms += 20_000
-        },
-      })
-
-      expect(await epochOf(late)).toBeNull()
-      expect(await write(own)).toBe('written')
-    })
-
-    it('keeps the job if it is listened to while a lock keeps all from writing', async () => {
-      const own = await epochOf(first)
-      clock.ms += HOUR
-      let isLocked = true
-      const listener = await another({ sleep: async () => void (isLocked || (await first.beat())) }, () => {
-        isLocked = false
-      })
-
-      expect(await epochOf(listener)).toBeNull()
-      expect(await write(own)).toBe('written')
-    })
-
-    it('keeps the job if such a lock begins after that', async () => {
-      const own = await epochOf(first)
-      clock.ms += HOUR
-      let [ms, lockedMs] = [0, 0]
-      const sleep = async () => {
-        lockedMs = 20_000
-      }
-      const listener = await another({ elapsed: () => ms, sleep }, () => {
-        ms += lockedMs
-        lockedMs = 0
-      })
-
-      expect(await epochOf(listener)).toBeNull()
-      expect(await write(own)).toBe('written')
-    })
-
-    it('keeps the job if it is heard while whoever takes that waits to write', async () => {
-      const own = await epochOf(first)
-      clock.ms += HOUR
-      const taker = await another({ isAlive: () => false }, () => first.beat())
-
-      expect(await epochOf(taker)).toBeNull()
+      expect(await epochOf(await another(options, waiting))).toBeNull()
       expect(await write(own)).toBe('written')
     })
 
