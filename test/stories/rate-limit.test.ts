@@ -1,14 +1,16 @@
-import { describe, expect } from 'vitest'
+import { expect } from 'vitest'
 import type { Status } from '../../src/report/status.ts'
 import { items } from '../helpers/list-server.ts'
 import type { LogLine } from '../helpers/processes.ts'
 import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
+import type { Workspace } from '../helpers/workspace.ts'
 
 const it = sceneTests()
 
 // A limit at the command, and one budget for all processes. When a request may leave: test/api/rate.
 
 const isWait = ({ event }: LogLine) => event === 'waiting'
+const statusOf = async ({ run }: Workspace) => JSON.parse((await run(['status', '--json'])).stdout) as Status
 
 it('a 429 that asks for more than maxWait stops the job; nothing is asked before the time, until resume', async ({
   scene: { workspace, api, server, configure },
@@ -20,15 +22,12 @@ it('a 429 that asks for more than maxWait stops the job; nothing is asked before
 
   const sync = await workspace.run(['sync'])
   const again = await workspace.run(['sync', '--org', 'acme'])
-  const status = JSON.parse((await workspace.run(['status', '--json'])).stdout) as Status
+  const { jobs, now } = await statusOf(workspace)
 
   expect([sync.code, again.code, acmes()]).toEqual([1, 1, 1])
-  expect(workspace.rows('SELECT organization, error_code FROM sync_status ORDER BY 1')).toEqual([
-    { organization: 'acme', error_code: 'RATE_LIMITED' },
-    { organization: 'globex', error_code: null },
-  ])
+  expect(jobs.map(({ error_code: code }) => code)).toEqual(['RATE_LIMITED', null])
   expect(again.logs.at(-1)).toMatchObject({ error_code: 'RATE_LIMITED', event: 'run_not_begun' })
-  const minutes = (Date.parse(status.jobs[0]?.waiting_until ?? '') - Date.parse(status.now)) / 60_000
+  const minutes = (Date.parse(jobs[0]?.waiting_until ?? '') - Date.parse(now)) / 60_000
   expect(minutes).toBeGreaterThan(30)
   expect(minutes).toBeLessThan(61)
 
@@ -38,29 +37,25 @@ it('a 429 that asks for more than maxWait stops the job; nothing is asked before
   expect(acmes()).toBe(4)
 })
 
-describe('a budget of five requests a minute for two lists of ten pages', () => {
-  const settings = { organizations: [ACME, GLOBEX], rateLimit: { requestsPerMinute: 5, scope: 'all' } }
-  it.override({ options: { list: items(20), settings } })
+it('a budget is one for all processes, is shown by status, and is kept for the next one, though the last one was killed', async ({
+  scene: { workspace, server, api, configure },
+}) => {
+  api.list = items(20)
+  configure({ organizations: [ACME, GLOBEX], rateLimit: { requestsPerMinute: 5, scope: 'all' } })
+  const killed = workspace.start(['sync', '--org', 'globex'])
+  const acme = workspace.startHere(['sync', '--org', 'acme'])
+  const [wait] = await Promise.all([acme.log(isWait), killed.log(isWait), server.arrivals(() => true, 5)])
+  const { stdout } = await workspace.run(['status'])
+  const { jobs } = await statusOf(workspace)
+  killed.kill('SIGKILL')
+  await killed.ended
+  const next = workspace.startHere(['sync', '--org', 'globex'])
+  const { reason } = await next.log(isWait)
+  for (const one of [acme, next]) one.kill('SIGTERM')
 
-  it('is one for all processes, is shown by status, and is kept for the next one, however the last one ended', async ({
-    scene: { workspace, server },
-  }) => {
-    const acme = workspace.start(['sync', '--org', 'acme'])
-    const globex = workspace.start(['sync', '--org', 'globex'])
-    const [wait] = await Promise.all([acme.log(isWait), globex.log(isWait), server.arrival(() => true, 5)])
-    const { stdout } = await workspace.run(['status'])
-    const { jobs } = JSON.parse((await workspace.run(['status', '--json'])).stdout) as Status
-    acme.kill('SIGTERM')
-    globex.kill('SIGKILL')
-    const [{ code }] = await Promise.all([acme.ended, globex.ended])
-    const next = workspace.startHere(['sync', '--org', 'globex'])
-    const nextWait = await next.log(isWait)
-    next.kill('SIGTERM')
-
-    expect([code, (await next.ended).code]).toEqual([143, 143])
-    expect(server.asked).toHaveLength(5)
-    expect(stdout).toContain(': our own limit of 5 requests a minute')
-    expect(jobs[0]).toMatchObject({ organization: 'acme', waiting_until: wait.until })
-    expect(nextWait.reason).toContain('our own limit')
-  })
+  expect([(await acme.ended).code, (await next.ended).code]).toEqual([143, 143])
+  expect(server.asked).toHaveLength(5)
+  expect(stdout).toContain(': our own limit of 5 requests a minute')
+  expect(jobs[0]).toMatchObject({ organization: 'acme', waiting_until: wait.until })
+  expect(reason).toContain('our own limit')
 })
