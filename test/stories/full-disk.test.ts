@@ -2,8 +2,8 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { createSwitch } from '../helpers/dead-man-switch.ts'
 import { RESTLESS } from '../helpers/in-process.ts'
-import { serve } from '../helpers/list-server.ts'
 import { atFreePort } from '../helpers/postgres-server.ts'
 import { IS_ROOT, mustRun, runs } from '../helpers/processes.ts'
 import { createScene, NEVER } from '../helpers/scene.ts'
@@ -37,9 +37,9 @@ async function onSmallDisk(size: string) {
     fillUp() {
       expect(() => fs.writeFileSync(filler, Buffer.alloc(64 * 1024 * 1024, 'x'))).toThrow('ENOSPC')
     },
-    makeRoom() {
+    makeRoom(room: string) {
       fs.rmSync(filler, { force: true })
-      mustRun('mount', '-o', 'remount,size=64m', disk)
+      mustRun('mount', '-o', `remount,size=${room}`, disk)
     },
   }
 }
@@ -53,26 +53,26 @@ function pagesKept({ rows, value }: Workspace): number {
   const ids = ITEMS.slice(0, 2 * pages).map(({ id }) => id)
   for (const table of ['orders', 'orders_raw'])
     expect(value(`SELECT group_concat(id) FROM ${table}`)).toBe(ids.join())
+  expect(rows('SELECT status, error_code, pages FROM sync_runs')).toEqual([
+    { status: 'failed', error_code: 'DATABASE', pages },
+  ])
   return pages
 }
 
 describe.skipIf(!canMount)('a disk that is full (needs root, and a mount)', () => {
-  it('in the middle of a walk, stops it at a checkpoint that the next run goes on from, and the ping names it', async () => {
-    const { workspace, server, configure, makeRoom } = await onSmallDisk('2000k')
-    const watch = await serve(() => ({}))
-    configure({ ping: `${watch.url}/switch` })
+  it('stops a walk at a checkpoint that the next run goes on from; the ping and status --check name it, and a disk that is read only', async () => {
+    const { workspace, server, configure, disk, fillUp, makeRoom } = await onSmallDisk('2000k')
+    const watch = await createSwitch()
+    configure({ ping: watch.url })
 
     const { code, stderr } = await workspace.run(['sync'])
 
     expect(code).toBe(4)
     expect(stderr).toMatch(/mirror\.db.* full.*make room.*continues from here/)
-    expect(watch.asked.map(({ path: at }) => at)).toEqual(['/switch/start', '/switch/fail'])
-    expect(watch.asked.at(-1)?.body).toMatch(/mirror\.db.* full.*make room/)
-    makeRoom()
+    expect(watch.pings.map(({ path: at }) => at)).toEqual(['/switch/start', '/switch/fail'])
+    expect(watch.pings.at(-1)?.body).toMatch(/mirror\.db.* full.*make room/)
+    makeRoom('64m')
     const kept = pagesKept(workspace)
-    expect(workspace.rows('SELECT status, error_code, pages FROM sync_runs')).toEqual([
-      { status: 'failed', error_code: 'DATABASE', pages: kept },
-    ])
     // A request that the first run sent last may come late: at another address the second one's are alone.
     const before = server.asked.length
     expect((await workspace.run(['sync'])).code).toBe(0)
@@ -81,61 +81,45 @@ describe.skipIf(!canMount)('a disk that is full (needs root, and a mount)', () =
     expect(Math.min(...server.asked.slice(before + 1).map(({ page }) => page))).toBeGreaterThan(6)
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(40)
     expect(workspace.value('SELECT integrity_check FROM pragma_integrity_check')).toBe('ok')
+
+    const copy = workspace.file('data/copy.db')
+    await workspace.run(['snapshot', copy])
+    /** Of the mirror, and of a copy, which nobody writes. */
+    const codes = async () => [
+      (await workspace.run(['status', '--check'])).code,
+      (await workspace.run(['status', '--check', '--database', copy])).code,
+    ]
+    expect(await codes()).toEqual([0, 0])
+    fillUp()
+    expect(await codes()).toEqual([4, 0])
+    makeRoom('64m')
+    mustRun('mount', '-o', 'remount,ro', disk)
+    expect(await codes()).toEqual([4, 0])
   })
 
-  it('when start begins does not end it: it says so everywhere, and begins to read once there is room', async () => {
+  it('does not end start, which says so on its port, before it has a mirror and while it reads, until there is room', async () => {
     const { workspace, configure, fillUp, makeRoom } = await onSmallDisk('300k')
     fillUp()
     // The address is only logged once there is a mirror to answer from.
     const port = await atFreePort((one) => one)
     configure({ http: { port } })
+    const answer = async (name: string) => {
+      const response = await fetch(`http://127.0.0.1:${port}/${name}`)
+      return [response.status, await response.text()]
+    }
 
     const daemon = workspace.startHere(['start'], { clock: RESTLESS })
     const { msg } = await daemon.log(({ event }) => event === 'mirror_unavailable')
-    const check = await fetch(`http://127.0.0.1:${port}/check`)
-    const health = await fetch(`http://127.0.0.1:${port}/healthz`)
 
     expect(msg).toMatch(/full.*tried again/)
-    expect([check.status, await check.text()]).toEqual([503, expect.stringMatching(/full/)])
-    expect(health.status).toBe(200)
-    makeRoom()
-    await daemon.log(({ event, status }) => event === 'run_finished' && status === 'succeeded')
-    daemon.kill('SIGTERM')
-    expect((await daemon.ended).code).toBe(0)
-  })
-
-  it('while start reads is told on its port until there is room, not until the next run', async () => {
-    const { workspace, configure, makeRoom } = await onSmallDisk('2000k')
-    const port = await atFreePort((one) => one)
-    configure({ http: { port } })
-    const ready = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).text()
-
-    const daemon = workspace.startHere(['start'], { clock: RESTLESS })
+    expect(await answer('check')).toEqual([503, expect.stringMatching(/full/)])
+    expect(await answer('healthz')).toEqual([200, 'ok\n'])
+    makeRoom('2000k')
     await daemon.log(({ event, status }) => event === 'run_finished' && status === 'failed')
-
-    expect(await ready()).toMatch(/mirror\.db is full/)
-    makeRoom()
-    await expect.poll(ready, { timeout: 10_000 }).toBe('ok\n')
+    expect(await answer('readyz')).toEqual([503, expect.stringMatching(/mirror\.db is full/)])
+    makeRoom('64m')
+    await expect.poll(() => answer('readyz'), { timeout: 10_000 }).toEqual([200, 'ok\n'])
     daemon.kill('SIGTERM')
     expect((await daemon.ended).code).toBe(0)
-  })
-
-  it('has status --check exit with 4, so has a disk that is read only, and that is no trouble of a copy', async () => {
-    const { workspace, disk, fillUp, makeRoom } = await onSmallDisk('64m')
-    await workspace.run(['sync'])
-    await workspace.run(['snapshot', workspace.file('data/copy.db')])
-    const codes = async () => {
-      const named = ['mirror', 'copy'].map((name) => ['--database', workspace.file(`data/${name}.db`)])
-      const checks = [[], ...named].map((more) => workspace.run(['status', '--check', ...more]))
-      return (await Promise.all(checks)).map(({ code }) => code)
-    }
-
-    expect(await codes()).toEqual([0, 0, 0])
-    fillUp()
-    expect(await codes()).toEqual([4, 4, 0])
-    makeRoom()
-    expect(await codes()).toEqual([0, 0, 0])
-    mustRun('mount', '-o', 'remount,ro', disk)
-    expect((await codes())[0]).toBe(4)
   })
 })

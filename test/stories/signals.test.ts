@@ -1,7 +1,7 @@
 import fs from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Fault, Reply } from '../helpers/list-server.ts'
-import { faultsOf, type LogLine, mustRun, type Running } from '../helpers/processes.ts'
+import { faultsOf, mustRun, type Running } from '../helpers/processes.ts'
 import { createScene, createStanding, sceneTests } from '../helpers/scene.ts'
 import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
 
@@ -14,72 +14,66 @@ const trickle: Fault = (response) => {
 }
 
 /** A page that is not answered, and what the log says then; without end, so that who waits for it cannot have ended by itself. */
-const WAITS: [NodeJS.Signals, number, string, Reply, ((line: LogLine) => boolean) | null][] = [
-  [
-    'SIGHUP',
-    129,
-    'a rate limit',
-    { status: 429, headers: { 'retry-after': '600' }, body: {} },
-    ({ event, reason }) => event === 'waiting' && reason === 'the server asked for a pause',
-  ],
-  ['SIGTERM', 143, 'another try', { status: 500, body: {} }, ({ event }) => event === 'request_retried'],
-  ['SIGINT', 130, 'an answer that does not end', { fault: trickle }, null],
+const WAITS: ['start' | 'startHere', NodeJS.Signals, number, string, Reply, string][] = [
+  ['startHere', 'SIGINT', 130, 'a rate limit', { status: 429, headers: { 'retry-after': '600' } }, 'waiting'],
+  ['startHere', 'SIGTERM', 143, 'another try', { status: 500, body: {} }, 'request_retried'],
+  ['start', 'SIGHUP', 129, 'an answer that does not end', { fault: trickle }, ''],
 ]
 
-describe.concurrent('a signal', () => {
-  it.each(WAITS)(
-    '(%s) ends a sync with %i, and nothing is lost: %s',
-    async (signal, code, _what, reply, isWaiting) => {
-      let isGiven = false
-      const { server, workspace } = await createScene({
-        list: ORDERS,
-        settings: { retry: { attempts: 4, minDelay: '1h', maxDelay: '1h' } },
-        instead({ page }) {
-          if (page !== 3 || isGiven) return null
-          isGiven = true
-          return reply
-        },
-      })
-      const sync = workspace.start(['sync'])
-      await (isWaiting ? sync.log(isWaiting) : server.arrival(({ page }) => page === 3))
+it.each(WAITS)(
+  '(%s) %s ends a sync with %i, and nothing is lost: %s',
+  async (how, signal, code, _what, reply, event) => {
+    let isGiven = false
+    const { server, workspace } = await createScene({
+      list: ORDERS,
+      settings: { retry: { attempts: 4, minDelay: '1h', maxDelay: '1h' } },
+      instead({ page }) {
+        if (page !== 3 || isGiven) return null
+        isGiven = true
+        return reply
+      },
+    })
+    const sync = workspace[how](['sync'])
+    await (event ? sync.log((line) => line.event === event) : server.arrival(({ page }) => page === 3))
 
-      sync.kill(signal)
+    sync.kill(signal)
 
-      expect(await sync.ended).toMatchObject({ code, signal: null })
-      expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
-        { status: 'open', next_page: 3 },
-      ])
-      expect(workspace.rows('SELECT status, error_code, requests FROM sync_runs')).toEqual([
-        { status: 'interrupted', error_code: 'INTERRUPTED', requests: 3 },
-      ])
-      copyOf(workspace).close()
-      await workspace.run(['resume'])
-      expect((await workspace.run(['sync'])).code).toBe(0)
-      expectWhole(workspace)
-    },
-  )
+    expect(await sync.ended).toMatchObject({ code, signal: null })
+    expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
+      { status: 'open', next_page: 3 },
+    ])
+    expect(workspace.rows('SELECT status, error_code, requests FROM sync_runs')).toEqual([
+      { status: 'interrupted', error_code: 'INTERRUPTED', requests: 3 },
+    ])
+    copyOf(workspace).close()
+    await workspace.run(['resume'])
+    expect((await workspace.run(['sync'])).code).toBe(0)
+    expectWhole(workspace)
+  },
+)
 
-  it('ends a snapshot that is being made, and leaves nothing of it', async () => {
-    const { workspace } = await createScene()
-    await workspace.run(['sync'])
-    fs.mkdirSync(workspace.file('copies'))
+const withMirror = sceneTests()
+
+withMirror(
+  'SIGINT ends a snapshot that is being made, and leaves nothing of it',
+  async ({ synced: { workspace } }) => {
+    const copies = workspace.file('copies')
+    fs.mkdirSync(copies)
     const env = faultsOf({ at: '^VACUUM INTO', does: { saysAndStands: 'at work' } })
     const snapshot = workspace.start(['snapshot', 'copies/copy.db'], { env })
     await snapshot.log(({ msg }) => msg === 'at work')
-    expect(fs.readdirSync(workspace.file('copies'))).not.toEqual([])
+    expect(fs.readdirSync(copies)).not.toEqual([])
 
     snapshot.kill('SIGINT')
 
     expect((await snapshot.ended).code).toBe(130)
-    expect(fs.readdirSync(workspace.file('copies'))).toEqual([])
-  })
-})
+    expect(fs.readdirSync(copies)).toEqual([])
+  },
+)
 
 const COUNTING = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n'
 /** A row so long that it is written at once, and after it nothing for ever. */
 const ONE_ROW = `SELECT hex(zeroblob(50000)) AS text UNION ALL SELECT i FROM (${COUNTING}) WHERE i < 0`
-
-const withMirror = sceneTests()
 
 withMirror.for<[string, string, (running: Running) => void, object]>([
   ['that computes is ended by SIGINT', ONE_ROW, (one) => one.kill('SIGINT'), { signal: 'SIGINT' }],
