@@ -2,8 +2,8 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createSwitch } from '../helpers/dead-man-switch.ts'
 import { RESTLESS } from '../helpers/in-process.ts'
+import { serve } from '../helpers/list-server.ts'
 import { atFreePort } from '../helpers/postgres-server.ts'
 import { IS_ROOT, mustRun, runs } from '../helpers/processes.ts'
 import { createScene, NEVER } from '../helpers/scene.ts'
@@ -62,15 +62,15 @@ function pagesKept({ rows, value }: Workspace): number {
 describe.skipIf(!canMount)('a disk that is full (needs root, and a mount)', () => {
   it('stops a walk at a checkpoint that the next run goes on from; the ping and status --check name it, and a disk that is read only', async () => {
     const { workspace, server, configure, disk, fillUp, makeRoom } = await onSmallDisk('2000k')
-    const watch = await createSwitch()
-    configure({ ping: watch.url })
+    const watch = await serve(() => ({}))
+    configure({ ping: `${watch.url}/switch` })
 
     const { code, stderr } = await workspace.run(['sync'])
 
     expect(code).toBe(4)
     expect(stderr).toMatch(/mirror\.db.* full.*make room.*continues from here/)
-    expect(watch.pings.map(({ path: at }) => at)).toEqual(['/switch/start', '/switch/fail'])
-    expect(watch.pings.at(-1)?.body).toMatch(/mirror\.db.* full.*make room/)
+    expect(watch.asked.map(({ path: at }) => at)).toEqual(['/switch/start', '/switch/fail'])
+    expect(watch.asked.at(-1)?.body).toMatch(/mirror\.db.* full.*make room/)
     makeRoom('64m')
     const kept = pagesKept(workspace)
     // A request that the first run sent last may come late: at another address the second one's are alone.

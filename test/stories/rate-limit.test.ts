@@ -44,7 +44,7 @@ it('a budget is one for all processes, is shown by status, and is kept for the n
   configure({ organizations: [ACME, GLOBEX], rateLimit: { requestsPerMinute: 5, scope: 'all' } })
   const killed = workspace.start(['sync', '--org', 'globex'])
   const acme = workspace.startHere(['sync', '--org', 'acme'])
-  const [wait] = await Promise.all([acme.log(isWait), killed.log(isWait), server.arrivals(() => true, 5)])
+  const [wait] = await Promise.all([acme.log(isWait), killed.log(isWait), server.arrival(() => true, 5)])
   const { stdout } = await workspace.run(['status'])
   const { jobs } = await statusOf(workspace)
   killed.kill('SIGKILL')

@@ -73,7 +73,7 @@ it('a held token is sent by start, whenever its time comes, only after resume in
   })
   const start = workspace.startHere(['start'])
   // Twice of each of the six lists, but for the one that was refused.
-  await start.logs(isRefusal, 11)
+  await start.log(isRefusal, 11)
   expect(sentOld()).toBe(1)
 
   refusing.is = false
@@ -114,7 +114,7 @@ it('a token file is read by start for each run: missing, it fails its lists with
   expect([failed, server.asked.every(({ token }) => token === OTHER.token)]).toEqual(['acme', true])
 
   write(OLD)
-  await start.logs(({ error_code: code }) => code === 'UNAUTHORIZED', 3)
+  await start.log(({ error_code: code }) => code === 'UNAUTHORIZED', 3)
   expect(held()).toBe('acme')
   write(NEW)
   await start.log((line) => isSuccess(line) && line.organization === 'acme')
