@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { createTask } from 'node-cron'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { isCron, nextFireAfter, periodOf } from '../../src/schedule/cron.ts'
 import { LONG } from '../helpers/long.ts'
 
@@ -11,26 +11,19 @@ function iso(time: number | null): string | null {
   return time === null ? null : new Date(time).toISOString().replace('.000Z', 'Z')
 }
 
-it.each([
-  ['*/15 * * * *', true],
-  ['1-5,7 */2 * jan-mar mon,wed', true],
-  ['0 3 L-3,15W,LW * *', true],
-  ['0 0 3 * * monday#2', true],
-  ['@daily', true],
-  ['hourly', false],
-  ['', false],
-  ['60 * * * *', false],
-  ['*/0 * * * *', false],
-  ['0 0 3 * * * 2026', false],
-  ['0 0 30 2 *', false],
-])('%j is a cron expression: %s', (text, expected) => {
-  expect(isCron(text)).toBe(expected)
+it('a cron expression has 5 or 6 fields, or is a word like @daily, and some day its time comes', () => {
+  const fit = '*/15 * * * *|1-5,7 */2 * jan-mar mon,wed|0 3 L-3,15W,LW * *|0 0 3 * * monday#2|@daily'
+  const unfit = 'hourly||60 * * * *|*/0 * * * *|0 0 3 * * * 2026|0 0 30 2 *'
+
+  expect(fit.split('|').filter((text) => !isCron(text))).toEqual([])
+  expect(unfit.split('|').filter(isCron)).toEqual([])
 })
 
 it.each([
   ['a second of a year', '59 59 23 31 12 *', 'UTC', '2026-12-31T23:59:59Z', '2027-12-31T23:59:59Z'],
   ['a day that suits both fields', '0 0 13 * 5', 'UTC', '2026-11-20T00:00:00Z', '2027-08-13T00:00:00Z'],
   ['a word', '@weekly', 'UTC', '2026-11-20T00:00:00Z', '2026-11-22T00:00:00Z'],
+  ['a leap day years ahead', '0 0 29 2 *', 'UTC', '2028-03-01T00:00:00Z', '2032-02-29T00:00:00Z'],
   ['more than a year', '0 12 20 11 *', 'UTC', '2026-11-20T12:00:00Z', '2027-11-20T12:00:00Z'],
   ['a day before', '30 5 21 11 *', 'Pacific/Kiritimati', '2026-11-10T00:00:00Z', '2026-11-20T15:30:00Z'],
   ['a day after', '30 20 20 11 *', 'Pacific/Pago_Pago', '2026-11-10T00:00:00Z', '2026-11-21T07:30:00Z'],
@@ -56,10 +49,6 @@ it('the next fire time may be the end of the window, but not its start', () => {
   ])
 })
 
-it('a leap day is found years ahead', () => {
-  expect(nextFireAfter('0 0 29 2 *', 'UTC', Date.UTC(2028, 2, 1))).toBe(Date.UTC(2032, 1, 29))
-})
-
 it.each([
   ['*/15 * * * *', 15 * MINUTE],
   ['0 3 * * *', 24 * HOUR],
@@ -74,9 +63,6 @@ it.each([
   },
 )
 
-const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
-const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
-
 /** Changes of the clocks, which random days rarely hit. */
 const CHANGES = [
   '2026-03-29T01:00:00Z', // Europe
@@ -89,19 +75,8 @@ const CHANGES = [
   '2026-09-26T14:00:00Z',
 ].map((text) => Date.parse(text))
 
-function anyZone(): fc.Arbitrary<string> {
-  return fc.constantFrom(
-    'UTC',
-    'Europe/Paris',
-    'America/New_York',
-    'Asia/Kathmandu',
-    'America/St_Johns',
-    'Australia/Lord_Howe',
-    'Pacific/Chatham',
-    'Pacific/Kiritimati',
-    'Pacific/Pago_Pago',
-  )
-}
+const ZONES =
+  'UTC Europe/Paris America/New_York Asia/Kathmandu America/St_Johns Australia/Lord_Howe Pacific/Chatham Pacific/Kiritimati Pacific/Pago_Pago'
 
 /** Epoch milliseconds; every other moment is close to a change of the clocks. */
 function anyMoment(): fc.Arbitrary<number> {
@@ -116,15 +91,16 @@ function anyExpression(seconds: boolean): fc.Arbitrary<string> {
   const fields = [
     field(0, 59),
     field(0, 23),
-    mostlyAll(fc.oneof(field(1, 31), fc.constantFrom('L', 'L-2', 'LW', '15W'))),
-    mostlyAll(fc.oneof(field(1, 12), fc.constantFrom(...MONTHS))),
-    mostlyAll(fc.oneof(field(0, 7), fc.constantFrom(...WEEKDAYS, '5L', '1#2'))),
+    mostlyAll(field(1, 31), 'L', 'L-2', 'LW', '15W'),
+    mostlyAll(field(1, 12), 'jan', 'dec'),
+    mostlyAll(field(0, 7), 'sun', '5L', '1#2'),
   ]
   return fc.tuple(...(seconds ? [field(0, 59), ...fields] : fields)).map((texts) => texts.join(' '))
 }
 
-function mostlyAll(some: fc.Arbitrary<string>): fc.Arbitrary<string> {
-  return fc.oneof({ arbitrary: fc.constant('*'), weight: 3 }, { arbitrary: some, weight: 1 })
+function mostlyAll(some: fc.Arbitrary<string>, ...words: string[]): fc.Arbitrary<string> {
+  const all = { arbitrary: fc.constant('*'), weight: 3 }
+  return fc.oneof(all, { arbitrary: fc.oneof(some, fc.constantFrom(...words)), weight: 1 })
 }
 
 function field(least: number, most: number): fc.Arbitrary<string> {
@@ -140,34 +116,29 @@ function field(least: number, most: number): fc.Arbitrary<string> {
   )
 }
 
-describe('compared with node-cron at every moment', () => {
-  it.each([
-    ['5 fields', false, MINUTE, 2 * 24 * HOUR],
-    ['6 fields', true, 1000, HOUR],
-  ])('the next fire time of %s is the first that its matcher accepts', (_, seconds, step, longest) => {
-    fc.assert(
-      fc.property(
-        anyExpression(seconds),
-        anyZone(),
-        anyMoment(),
-        fc.integer({ min: 0, max: longest }),
-        (expression, timezone, after, length) => {
-          fc.pre(isCron(expression))
-          const task = createTask(expression, () => {}, { timezone })
-          void task.destroy()
+it.each([
+  ['5 fields', false, MINUTE, 2 * 24 * HOUR],
+  ['6 fields', true, 1000, HOUR],
+])('the next fire time of %s is the first moment that node-cron accepts', (_, seconds, step, longest) => {
+  const length = fc.integer({ min: 0, max: longest })
+  fc.assert(
+    fc.property(
+      anyExpression(seconds),
+      fc.constantFrom(...ZONES.split(' ')),
+      anyMoment(),
+      length,
+      (expression, timezone, after, ms) => {
+        fc.pre(isCron(expression))
+        const task = createTask(expression, () => {}, { timezone })
+        void task.destroy()
+        let expected: number | null = (Math.floor(after / step) + 1) * step
+        while (expected !== null && !task.match(new Date(expected)))
+          expected = expected + step > after + ms ? null : expected + step
+        if (expected !== null && expected > after + ms) expected = null
 
-          let expected: number | null = null
-          for (let time = (Math.floor(after / step) + 1) * step; time <= after + length; time += step) {
-            if (task.match(new Date(time))) {
-              expected = time
-              break
-            }
-          }
-
-          expect(iso(nextFireAfter(expression, timezone, after, after + length))).toBe(iso(expected))
-        },
-      ),
-      { numRuns: LONG ? 150 : 50 },
-    )
-  })
+        expect(iso(nextFireAfter(expression, timezone, after, after + ms))).toBe(iso(expected))
+      },
+    ),
+    { numRuns: LONG ? 150 : 50 },
+  )
 })
