@@ -5,15 +5,12 @@ export interface SteppedClock {
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   /** Advances the time, wakes each sleeper at its time, and waits until all that can run has run. */
   pass(ms: number): Promise<void>
-  /** Sets the clock on or back, which no sleeper notices. */
-  set(ms: number): void
   /** How many sleep. */
   sleepers(): number
 }
 
 export function createSteppedClock(start = Date.UTC(2026, 10, 20, 8, 30)): SteppedClock {
   let time = start
-  let shift = 0
   let sleepers: { at: number; wake: () => void }[] = []
 
   async function pass(ms: number): Promise<void> {
@@ -48,10 +45,7 @@ export function createSteppedClock(start = Date.UTC(2026, 10, 20, 8, 30)): Stepp
     })
   }
 
-  const set = (ms: number) => {
-    shift += ms
-  }
-  return { now: () => time + shift, sleep, pass, set, sleepers: () => sleepers.length }
+  return { now: () => time, sleep, pass, sleepers: () => sleepers.length }
 }
 
 /** Waits until all that needs no time has run. */
