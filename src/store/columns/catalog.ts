@@ -31,13 +31,19 @@ export interface PathNode {
   children: Map<string, PathNode>
 }
 
-/** It never changes: `extendCatalog` returns another one. */
+/** The columns of a collection, or of the view of an array. It never changes: `extendCatalog` returns another one. */
 export interface Catalog {
-  readonly columns: readonly Column[]
-  /** Empty for the elements of an array. */
+  /** Of the collection, or the view. */
+  readonly name: string
+  /** Empty for a view, as what follows from it. */
   readonly keyPaths: KeyPaths
-  /** Null before the first key. */
-  readonly keyTypes: readonly (KeyType | null)[]
+  readonly keyColumns: readonly string[]
+  /** INTEGER before the first key, as that can become TEXT at no cost. */
+  readonly keyTypes: readonly KeyType[]
+  /** The discovered columns, the oldest first; the keys are among them from the first key on. */
+  readonly columns: readonly Column[]
+  /** Without the keys. */
+  readonly values: readonly Column[]
   readonly limits: ColumnLimits
   /** How many columns can still be discovered. */
   readonly room: number
@@ -48,25 +54,6 @@ export interface Catalog {
 export type KeyPaths = readonly (readonly string[])[]
 
 export type KeyType = 'INTEGER' | 'TEXT'
-
-/** What the tables of a collection are made from. */
-export interface TableShape {
-  name: string
-  keyColumns: readonly string[]
-  keyTypes: readonly KeyType[]
-  /** The discovered columns except the keys, the oldest first. */
-  columns: readonly Column[]
-}
-
-/** A key column without a value yet is INTEGER: it can become TEXT at no cost. */
-export function shapeOf(name: string, { keyPaths, keyTypes, limits, columns }: Catalog): TableShape {
-  return {
-    name,
-    keyColumns: keyColumnNames(keyPaths, limits),
-    keyTypes: keyTypes.map((type) => type ?? 'INTEGER'),
-    columns: columns.filter(({ role }) => role !== 'key'),
-  }
-}
 
 /** @param key The dotted paths of its fields. */
 export function splitKey(key: readonly string[]): string[][] {
@@ -82,18 +69,15 @@ export function keyColumnNames(keyPaths: KeyPaths, limits = SQLITE_LIMITS): stri
 type Keys = readonly (readonly KeyPart[])[]
 
 /** The types of the key columns after these keys: INTEGER as long as every value was a JSON integer, then TEXT for good. */
-function keyTypesAfter(current: readonly (KeyType | null)[], keys: Keys): (KeyType | null)[] {
-  return current.map((type, index) =>
-    keys.reduce<KeyType | null>(
-      (known, key) => (key[index]?.integer && known !== 'TEXT' ? 'INTEGER' : 'TEXT'),
-      type,
-    ),
-  )
+function keyTypesAfter(current: readonly KeyType[], keys: Keys): KeyType[] {
+  return current.map((type, index) => (keys.every((key) => key[index]?.integer) ? type : 'TEXT'))
 }
 
-/** Whether key columns of these types hold the keys as they are. */
-export function fitsKeys(types: readonly (KeyType | null)[], keys: Keys): boolean {
-  return keyTypesAfter(types, keys).every((type, index) => type === types[index])
+/** Whether the key columns are noted, and hold the keys as they are. */
+export function fitsKeys({ columns, values, keyTypes }: Catalog, keys: Keys): boolean {
+  if (keys.length === 0) return true
+  const types = keyTypesAfter(keyTypes, keys)
+  return columns.length > values.length && types.every((type, index) => type === keyTypes[index])
 }
 
 /** The values of a key as columns of these types hold them; null if an INTEGER column cannot hold one exactly: `007` is not 7. */
@@ -111,11 +95,12 @@ function integerIn(text: string): bigint | null {
   return String(number) === text && BigInt.asIntN(64, number) === number ? number : null
 }
 
-/** @param columns As they were stored. A key column whose type is still unknown may be missing: its name and its place are reserved for it. */
+/** @param columns As they were stored. Before the first key those of the key are missing: their names and places are reserved for them. */
 export function createCatalog(
   columns: readonly Column[],
   keyPaths: KeyPaths,
   limits = SQLITE_LIMITS,
+  name = '',
 ): Catalog {
   const root: PathNode = { slot: undefined, children: new Map() }
   for (const path of keyPaths) slotAt(root, path).isKey = true
@@ -124,13 +109,13 @@ export function createCatalog(
     if (column.role === 'value') slot.main = column
     if (column.role === 'text') slot.text = column
   }
-  const keys = columns.filter(({ role }) => role === 'key')
-  const keyTypes = keyColumnNames(keyPaths, limits).map((name) => {
-    const type = keys.find((column) => column.name === name)?.type
-    return type ? (type === 'INTEGER' ? 'INTEGER' : 'TEXT') : null
-  })
-  const room = limits.mostColumns - keyPaths.length - (columns.length - keys.length)
-  return { columns, keyPaths, keyTypes, limits, room, root }
+  const keyColumns = keyColumnNames(keyPaths, limits)
+  const keyTypes = keyColumns.map((key) =>
+    columns.some((column) => column.name === key && column.type === 'TEXT') ? 'TEXT' : 'INTEGER',
+  )
+  const values = columns.filter(({ role }) => role !== 'key')
+  const room = limits.mostColumns - keyPaths.length - values.length
+  return { name, keyPaths, keyColumns, keyTypes, columns, values, limits, room, root }
 }
 
 /** The slot of a path; adds it if it is missing. */
@@ -157,11 +142,11 @@ export interface Extension {
  * that 20 and 19.99 on one page give one REAL column.
  */
 export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonObject[]): Extension {
-  const { keyPaths, limits } = before
+  const { keyPaths, keyColumns, limits } = before
   const columns = withKeys(before, keys)
   const { root, room } = createCatalog(columns, keyPaths, limits)
   const full = columns.length + room
-  const reserved = [...limits.reserved, ...keyColumnNames(keyPaths, limits)]
+  const reserved = [...limits.reserved, ...keyColumns]
   const names = new Set([...reserved, ...columns.map(({ name }) => name)].map(foldName))
   const isTaken = (name: string) => names.has(foldName(name))
   const notices: Notice[] = []
@@ -207,7 +192,7 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
     isChanged = false
     for (const item of items) everyLeaf(root, item, adapt, [], pass === 1 ? hasNumbersAsNames : null)
   }
-  const catalog = createCatalog(columns, keyPaths, limits)
+  const catalog = createCatalog(columns, keyPaths, limits, before.name)
   const changes = changesBetween(before.columns, columns)
   if (catalog.room <= 0 && before.room > 0)
     say(
@@ -221,14 +206,14 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
 }
 
 /** The columns, with the types that these keys need. */
-function withKeys({ columns, keyPaths, keyTypes, limits }: Catalog, keys: Keys): Column[] {
+function withKeys({ columns, values, keyPaths, keyColumns, keyTypes }: Catalog, keys: Keys): Column[] {
   if (keys.length === 0) return [...columns]
   const types = keyTypesAfter(keyTypes, keys)
-  const keyColumns = keyColumnNames(keyPaths, limits).map((name, index): Column => {
+  const ofKey = keyColumns.map((name, index): Column => {
     const path = sqlitePath(keyPaths[index] ?? [])
     return { name, path, type: types[index] ?? 'TEXT', role: 'key', wide: false }
   })
-  return [...keyColumns, ...columns.filter(({ role }) => role !== 'key')]
+  return [...ofKey, ...values]
 }
 
 function changesBetween(before: readonly Column[], after: readonly Column[]): ColumnChange[] {

@@ -15,7 +15,7 @@ import {
   run,
   timeOf,
 } from './sql.ts'
-import { knownShape } from './tables.ts'
+import { knownCatalog } from './tables.ts'
 
 // What `forget` deletes of a job, and of an organization.
 
@@ -50,7 +50,7 @@ type ForgetSome = (dialect: Dialect, job: JobNames) => Rule<number>
 const OF_ORGANIZATION = '"_organization_id" = :organization'
 
 function* forgetRows(dialect: Dialect, job: JobNames): Rule<number> {
-  if (!(yield* knownShape(dialect, job.collection))) return 0
+  if (!(yield* knownCatalog(dialect, job.collection))) return 0
   const rows = yield* all<{ row: number }>(
     `SELECT "_row" AS "row" FROM ${quoted(job.collection)} WHERE ${OF_ORGANIZATION} LIMIT ${BATCH_ROWS}`,
     job,
@@ -60,9 +60,9 @@ function* forgetRows(dialect: Dialect, job: JobNames): Rule<number> {
 }
 
 function* forgetVersions(dialect: Dialect, job: JobNames): Rule<number> {
-  const shape = yield* knownShape(dialect, job.collection)
-  if (!shape) return 0
-  const key = ['_organization_id', ...shape.keyColumns, '_ended_seq']
+  const catalog = yield* knownCatalog(dialect, job.collection)
+  if (!catalog) return 0
+  const key = ['_organization_id', ...catalog.keyColumns, '_ended_seq']
   return yield* deleteBatch(tableName(job.collection, 'history'), key, OF_ORGANIZATION, job)
 }
 

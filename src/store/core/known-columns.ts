@@ -12,7 +12,6 @@ export interface ConfiguredCollection {
 
 /** The view of an array of objects: `orders__items`. */
 export interface ArrayView {
-  name: string
   arrayColumn: string
   /** The fields of its elements. What does not fit their types is null in the view. */
   catalog: Catalog
@@ -46,11 +45,11 @@ export function* loadColumns(
   const byArray = Map.groupBy(rows, (row) => row.arrayColumn)
   for (const [arrayColumn, fields] of byArray)
     if (arrayColumn !== '') {
-      const catalog = createCatalog(fields.map(columnOf), [], limits)
-      views.set(arrayColumn, { name: fields[0]?.view ?? '', arrayColumn, catalog })
+      const catalog = createCatalog(fields.map(columnOf), [], limits, fields[0]?.view)
+      views.set(arrayColumn, { arrayColumn, catalog })
     }
   const columns = (byArray.get('') ?? []).map(columnOf)
-  return { catalog: createCatalog(columns, splitKey(key), limits), views }
+  return { catalog: createCatalog(columns, splitKey(key), limits, name), views }
 }
 
 function columnOf({ name, path, type, role, wide }: Row): Column {

@@ -3,14 +3,7 @@ import { parseExact } from '../../json/exact.ts'
 import { asJsonObject, type JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
 import type { Notice } from '../../sync/types.ts'
-import {
-  type Catalog,
-  extendCatalog,
-  fitsKeys,
-  shapeOf,
-  type TableShape,
-  tableName,
-} from '../columns/catalog.ts'
+import { type Catalog, extendCatalog, fitsKeys, tableName } from '../columns/catalog.ts'
 import type { Column, SqlValue } from '../columns/column.ts'
 import { type ArrayValue, type TypedRow, toRow } from '../columns/row.ts'
 import { type ConfiguredCollection, type KnownColumns, loadColumns } from './known-columns.ts'
@@ -30,7 +23,6 @@ export class OtherTablesError extends KnownError {
 
 /** What a process knows of the tables and views of a collection. */
 export interface KnownTables extends KnownColumns {
-  shape: TableShape
   write: RowWriter
   /** Of the tables: another number after each change. */
   version: number
@@ -62,7 +54,7 @@ export function createTables({ dialect, isLocal, reading, writing }: Runner) {
       known.delete(collection.name)
       return of(collection)
     },
-    note: (tables: KnownTables) => known.set(tables.shape.name, tables),
+    note: (tables: KnownTables) => known.set(tables.catalog.name, tables),
     forget: (name: string) => known.delete(name),
   }
 }
@@ -72,8 +64,7 @@ export function* knownTables(dialect: Dialect, collection: ConfiguredCollection)
   // First, so that a change between the two is noticed later.
   const version = yield* versionOf(name)
   const known = yield* loadColumns(dialect, collection)
-  const shape = shapeOf(name, known.catalog)
-  return { ...known, shape, write: createRowWriter(dialect, shape), version }
+  return { ...known, write: createRowWriter(dialect, known.catalog), version }
 }
 
 function* versionOf(name: string): Rule<number> {
@@ -93,7 +84,7 @@ export function typedRows(
   { catalog, views }: KnownColumns,
   { keys, items }: WantedItems,
 ): TypedRow[] | null {
-  if (!fitsKeys(catalog.keyTypes, keys)) return null
+  if (!fitsKeys(catalog, keys)) return null
   const rows: TypedRow[] = []
   for (const item of items) {
     const row = toRow(catalog, item)
@@ -126,16 +117,14 @@ export function* fitTables(
   const { keys, items } = wanted
   const known = yield* loadColumns(dialect, collection)
   const { catalog, changes, notices } = extendCatalog(known.catalog, keys, items)
-  const shape = shapeOf(name, catalog)
   if (changes.length > 0) {
     yield* changeColumns(dialect, name, changes, at)
-    yield* makeViews(dialect, name, { ...known, catalog })
+    yield* makeViews(dialect, { ...known, catalog })
   }
   const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
   for (const { kind, column } of changes)
-    if (kind === 'add' && column.type === 'TEXT')
-      arrays.push(...(yield* fillList(dialect, catalog, shape, column)))
-  const ofViews = yield* growViews(dialect, shape, known.views, arrays, at)
+    if (kind === 'add' && column.type === 'TEXT') arrays.push(...(yield* fillList(dialect, catalog, column)))
+  const ofViews = yield* growViews(dialect, catalog, known.views, arrays, at)
   const grown = yield* knownTables(dialect, collection)
   const typed = typedRows(dialect, grown, wanted)
   if (!typed) throw new Error(`the tables of ${name} were changed, and still cannot hold the items`)
@@ -146,13 +135,9 @@ export function* fitTables(
  * PHP writes a list with holes as an object with numbers as names. Until a list comes, nobody can tell: then the rows with such an object get it in
  * the column of the list. Returns the lists of these rows.
  */
-function* fillList(
-  dialect: Dialect,
-  catalog: Catalog,
-  { name, columns }: TableShape,
-  list: Column,
-): Rule<ArrayValue[]> {
-  const fields = columns.filter(
+function* fillList(dialect: Dialect, catalog: Catalog, list: Column): Rule<ArrayValue[]> {
+  const { name, values } = catalog
+  const fields = values.filter(
     ({ path }) => path.startsWith(`${list.path}.`) && /^\d+(?:\.|$)/.test(path.slice(list.path.length + 1)),
   )
   if (fields.length === 0) return []

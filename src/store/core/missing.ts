@@ -5,7 +5,7 @@ import { type LockedJob, namesOf, OF_JOB } from './jobs.ts'
 import { deleteRows, keepVersion, takeSeq } from './rows.ts'
 import { addRemoved } from './runs.ts'
 import { all, BATCH_ROWS, type Dialect, one, quoted, type Rule, run } from './sql.ts'
-import { knownShape } from './tables.ts'
+import { knownCatalog } from './tables.ts'
 import { LAST_TRUSTED } from './walks.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a
@@ -103,15 +103,15 @@ export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<boolean
 export function* removeMissing(dialect: Dialect, job: Job, runId: number, at: string): Rule<boolean> {
   const { name, history } = job.collection
   const names = namesOf(job)
-  const shape = yield* knownShape(dialect, name)
+  const catalog = yield* knownCatalog(dialect, name)
   const leaving = yield* all<{ key: string }>(
     `SELECT key FROM sync_missing WHERE ${OF_JOB} AND state IN ('removable', 'held') LIMIT ${BATCH_ROWS}`,
     names,
   )
-  if (!shape || leaving.length === 0) return true
+  if (!catalog || leaving.length === 0) return true
   const values = { ...names, keys: JSON.stringify(leaving.map(({ key }) => key)) }
   const typed = quoted(name)
-  const isLeaving = `t."_organization_id" = :organization::text AND ${dialect.hasId(shape, 't', 'gone.value')}`
+  const isLeaving = `t."_organization_id" = :organization::text AND ${dialect.hasId(catalog, 't', 'gone.value')}`
   const rows = yield* all<{ row: number }>(
     `SELECT t."_row" AS "row" FROM ${dialect.each(':keys::text', 'gone')} CROSS JOIN ${typed} AS t WHERE ${isLeaving}`,
     values,
@@ -120,7 +120,7 @@ export function* removeMissing(dialect: Dialect, job: Job, runId: number, at: st
   if (history !== false)
     yield* run(
       `
-        ${keepVersion(shape, 'missing.reason')}
+        ${keepVersion(catalog, 'missing.reason')}
         FROM ${dialect.each(':keys::text', 'gone')}
         CROSS JOIN sync_missing AS missing
         CROSS JOIN ${typed} AS t

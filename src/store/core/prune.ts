@@ -2,7 +2,7 @@ import type { Job } from '../../sync/types.ts'
 import { tableName } from '../columns/catalog.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
 import { BATCH_ROWS, type Dialect, deleteBatch, type Rule, run } from './sql.ts'
-import { knownShape } from './tables.ts'
+import { knownCatalog } from './tables.ts'
 import { LAST_TRUSTED } from './walks.ts'
 
 // Deletes what runs of a job have left and no walk needs any more.
@@ -82,11 +82,11 @@ export function* pruneHistory(
   { organization, collection }: Job,
   end: string,
 ): Rule<boolean> {
-  const shape = yield* knownShape(dialect, collection.name)
-  if (!shape) return true
+  const catalog = yield* knownCatalog(dialect, collection.name)
+  if (!catalog) return true
   const pruned = yield* deleteBatch(
     tableName(collection.name, 'history'),
-    ['_organization_id', ...shape.keyColumns, '_ended_seq'],
+    ['_organization_id', ...catalog.keyColumns, '_ended_seq'],
     '"_organization_id" = :organization AND "_valid_to" < :end ORDER BY "_valid_to"',
     { organization: organization.id, end },
   )

@@ -1,7 +1,7 @@
 import type { Key, ListedItem, StoredItem } from '../../sync/items.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { keyValues, type TableShape, tableName } from '../columns/catalog.ts'
+import { type Catalog, keyValues, tableName } from '../columns/catalog.ts'
 import { type SqlValue, sqlitePath } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
@@ -76,17 +76,17 @@ interface Writing {
 }
 
 /** Makes the SQL once, since it is long with 500 columns. */
-export function createRowWriter(dialect: Dialect, shape: TableShape) {
-  const sql = statementsOf(dialect, shape)
+export function createRowWriter(dialect: Dialect, catalog: Catalog) {
+  const sql = statementsOf(dialect, catalog)
 
   function keyOf({ parts }: Key): (string | bigint)[] {
-    const values = keyValues(parts, shape.keyTypes)
+    const values = keyValues(parts, catalog.keyTypes)
     if (values) return values
-    throw new Error(`a key column of ${shape.name} has no room for ${JSON.stringify(parts)}`)
+    throw new Error(`a key column of ${catalog.name} has no room for ${JSON.stringify(parts)}`)
   }
 
   function valuesOf({ values }: TypedRow): SqlValue[] {
-    return shape.columns.map(({ name }) => values.get(name) ?? null)
+    return catalog.values.map(({ name }) => values.get(name) ?? null)
   }
 
   function* add(organization: string, added: readonly Writing[], taken: Taken, at: string): Rule<void> {
@@ -123,7 +123,7 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
     yield* sql.changeJson(json, event)
     const typed = changed.map(({ row }, index) => [...valuesOf(row), ...(keys[index] ?? [])])
     if ((yield* sql.change(typed, event)) !== changed.length)
-      throw new Error(`rows of ${shape.name} that changed are no longer in its table`)
+      throw new Error(`rows of ${catalog.name} that changed are no longer in its table`)
   }
 
   /** Writes new and changed rows, and keeps the versions that they replace. `typed`: the typed row of each. `time`: epoch milliseconds. */
@@ -148,17 +148,18 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
 }
 
 /** The statements, each with the columns of its lines in the order in which it names them. `k0`, `v0`: of an object with fields that are called like numbers these would come first. */
-function statementsOf(dialect: Dialect, shape: TableShape) {
-  const typed = quoted(shape.name)
-  const [json, history] = (['json', 'history'] as const).map((kind) => quoted(tableName(shape.name, kind)))
-  const keys = shape.keyColumns.map(quoted)
-  const values = shape.columns.map(({ name }) => quoted(name))
+function statementsOf(dialect: Dialect, catalog: Catalog) {
+  const { name, keyColumns, keyTypes } = catalog
+  const typed = quoted(name)
+  const [json, history] = (['json', 'history'] as const).map((kind) => quoted(tableName(name, kind)))
+  const keys = keyColumns.map(quoted)
+  const values = catalog.values.map((column) => quoted(column.name))
   const [at, seq] = [':at::timestamptz', ':seq::bigint']
   const keyLine: Columns = Object.fromEntries(
-    keys.map((_, index) => [`k${index}`, SQL_TYPES[shape.keyTypes[index] ?? 'TEXT']]),
+    keys.map((_, index) => [`k${index}`, SQL_TYPES[keyTypes[index] ?? 'TEXT']]),
   )
   const valueLine: Columns = Object.fromEntries(
-    shape.columns.map(({ type }, index) => [`v${index}`, SQL_TYPES[type]]),
+    catalog.values.map(({ type }, index) => [`v${index}`, SQL_TYPES[type]]),
   )
   const isRow = ({ value }: Lines) =>
     [
@@ -188,13 +189,13 @@ function statementsOf(dialect: Dialect, shape: TableShape) {
       SELECT wanted.value AS id, max(h."_valid_to") AS ended
       FROM ${dialect.each(':ids::text', 'wanted')}
       CROSS JOIN ${history} AS h
-      WHERE h."_organization_id" = :organization::text AND ${dialect.hasId(shape, 'h', 'wanted.value')}
+      WHERE h."_organization_id" = :organization::text AND ${dialect.hasId(catalog, 'h', 'wanted.value')}
       GROUP BY wanted.value
     `,
     keep: of(
       keyLine,
       (line) => `
-        ${keepVersion(shape, "'changed'")}
+        ${keepVersion(catalog, "'changed'")}
         FROM ${line.join} ${typed} AS t
         CROSS JOIN ${json} AS j
         WHERE ${isRow(line)} AND j."_row" = t."_row"
@@ -210,7 +211,7 @@ function statementsOf(dialect: Dialect, shape: TableShape) {
       `,
     ),
     change: of({ ...valueLine, ...keyLine }, (line) => {
-      const set = values.map((name, index) => `${name} = ${line.value(`v${index}`)}`)
+      const set = values.map((column, index) => `${column} = ${line.value(`v${index}`)}`)
       return `
         UPDATE ${typed} AS t
         SET ${[`"_changed_at" = ${laterOf('t."_changed_at"', at)}`, ...set].join(', ')}
@@ -222,8 +223,8 @@ function statementsOf(dialect: Dialect, shape: TableShape) {
 }
 
 /** Begins a statement that keeps rows `t`, with their JSON `j`, as versions that end `:at`, with the event `:seq`. None ends before it began, even if the clock went back. */
-export function keepVersion({ name, keyColumns, columns }: TableShape, reason: string): string {
-  const names = ['_organization_id', ...keyColumns, ...columns.map((column) => column.name)].map(quoted)
+export function keepVersion({ name, keyColumns, values }: Catalog, reason: string): string {
+  const names = ['_organization_id', ...keyColumns, ...values.map((column) => column.name)].map(quoted)
   return `
     INSERT INTO ${quoted(tableName(name, 'history'))} (
       ${names.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_seq", "_change", "_changed_fields", "_ended_seq"

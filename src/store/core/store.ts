@@ -44,11 +44,11 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
 
   async function readingRows<T>({ collection }: Job, begin: (keys: Keys) => Rule<T>): Promise<T> {
     try {
-      return await reading(begin((await tables.now(collection)).shape))
+      return await reading(begin((await tables.now(collection)).catalog))
     } catch (error) {
       if (!(error instanceof OtherTablesError)) throw error
       tables.forget(collection.name)
-      return reading(begin((await tables.of(collection)).shape))
+      return reading(begin((await tables.of(collection)).catalog))
     }
   }
 

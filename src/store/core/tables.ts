@@ -1,11 +1,10 @@
 import { JobError } from '../../errors.ts'
 import {
+  type Catalog,
   createCatalog,
-  shapeOf,
   splitKey,
   TABLE_KINDS,
   type TableKind,
-  type TableShape,
   tableName,
   VIEW_KINDS,
 } from '../columns/catalog.ts'
@@ -37,9 +36,9 @@ export function* hasTables({ name, key }: ConfiguredCollection): Rule<boolean> {
 }
 
 /** What the tables of a collection are like until the transaction ends: another process may change a key to TEXT. Null without tables. */
-export function* knownShape(dialect: Dialect, name: string): Rule<TableShape | null> {
+export function* knownCatalog(dialect: Dialect, name: string): Rule<Catalog | null> {
   const key = yield* knownKey(name, dialect.lock('keep'))
-  return key && shapeOf(name, (yield* loadColumns(dialect, { name, key })).catalog)
+  return key && (yield* loadColumns(dialect, { name, key })).catalog
 }
 
 /**
@@ -86,13 +85,13 @@ const INDEXES: readonly [end: string, kind: TableKind, on: (keys: string) => str
 ]
 
 /** The statements that make the tables of a collection, with their indexes. */
-export function tablesSql(dialect: Dialect, { name, keyColumns, keyTypes, columns }: TableShape): string[] {
+export function tablesSql(dialect: Dialect, { name, keyColumns, keyTypes, values }: Catalog): string[] {
   const declare = (column: string, type: string) => declaration(dialect, column, type)
   const keys = keyColumns.map((key, index) =>
     declare(key, `${SQL_TYPES[keyTypes[index] ?? 'TEXT']} NOT NULL`),
   )
   const identity = [declare('_organization_id', 'text NOT NULL'), ...keys]
-  const discovered = columns.map((column) => declare(column.name, SQL_TYPES[column.type]))
+  const discovered = values.map((column) => declare(column.name, SQL_TYPES[column.type]))
   const tables = TABLE_KINDS.map((kind) => {
     const own = Object.entries(OWN_COLUMNS[kind]).map(([column, type]) => declare(column, type))
     const lines = kind === 'json' ? own : [...identity, ...own, ...discovered]
@@ -103,7 +102,7 @@ export function tablesSql(dialect: Dialect, { name, keyColumns, keyTypes, column
     const unique = place === 0 ? 'UNIQUE ' : ''
     return `CREATE ${unique}INDEX ${index} ON ${quoted(tableName(name, kind))} ${on(keyColumns.map(quoted).join(', '))}`
   })
-  return [...tables, ...indexes, ...misfitIndexes(dialect, name, columns)]
+  return [...tables, ...indexes, ...misfitIndexes(dialect, name, values)]
 }
 
 function indexName({ limits }: Dialect, collection: string, end: string): string {
@@ -233,11 +232,11 @@ export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection
       { name },
     )
   }
-  const catalog = createCatalog([], splitKey(key), dialect.limits)
+  const catalog = createCatalog([], splitKey(key), dialect.limits, name)
   const values = { name, key: JSON.stringify(key) }
   yield* run('INSERT INTO sync_collections (name, key) VALUES (:name, :key)', values)
-  yield* exec(tablesSql(dialect, shapeOf(name, catalog)))
-  yield* makeViews(dialect, name, { catalog, views: new Map() })
+  yield* exec(tablesSql(dialect, catalog))
+  yield* makeViews(dialect, { catalog, views: new Map() })
   return null
 }
 
@@ -250,5 +249,5 @@ export function* makeConfigured(dialect: Dialect, collections: readonly Configur
 /** Makes the views of all collections anew, as this version has them. */
 export function* remakeViews(dialect: Dialect): Rule<void> {
   for (const collection of yield* knownCollections())
-    yield* makeViews(dialect, collection.name, yield* loadColumns(dialect, collection))
+    yield* makeViews(dialect, yield* loadColumns(dialect, collection))
 }

@@ -1,10 +1,9 @@
 import { isJsonObject } from '../../json/value.ts'
 import type { Notice } from '../../sync/types.ts'
 import {
+  type Catalog,
   createCatalog,
   extendCatalog,
-  shapeOf,
-  type TableShape,
   tableName,
   VIEW_KINDS,
   type ViewKind,
@@ -18,11 +17,10 @@ import { all, type Dialect, quoted, type Rule, SQL_TYPES } from './sql.ts'
 // The views of a collection: `orders_raw`, `orders_versions`, `orders_changes`, and `orders__FIELD` of each array of objects.
 
 /** Makes the views of a collection, or makes them anew. */
-export function* makeViews(dialect: Dialect, name: string, { catalog, views }: KnownColumns): Rule<void> {
-  const shape = shapeOf(name, catalog)
+export function* makeViews(dialect: Dialect, { catalog, views }: KnownColumns): Rule<void> {
   for (const kind of VIEW_KINDS)
-    yield* makeView(dialect, tableName(name, kind), SELECTS[kind](shape, dialect.limits))
-  for (const view of views.values()) yield* makeArrayView(dialect, shape, view)
+    yield* makeView(dialect, tableName(catalog.name, kind), SELECTS[kind](catalog))
+  for (const view of views.values()) yield* makeArrayView(dialect, catalog, view)
 }
 
 /** Leaves a table that a user has put in the place of a view. */
@@ -40,13 +38,13 @@ export function* viewNames(collection: string): Rule<string[]> {
   return [...VIEW_KINDS.map((kind) => tableName(collection, kind)), ...arrays.map(({ view }) => view)]
 }
 
-const SELECTS: Record<ViewKind, (shape: TableShape, limits: ColumnLimits) => string> = {
+const SELECTS: Record<ViewKind, (catalog: Catalog) => string> = {
   raw: ({ name, keyColumns }) => {
     const keys = ['_organization_id', ...keyColumns].map((key) => `t.${quoted(key)}`)
     return `SELECT ${keys.join(', ')}, j."_json", t."_first_seen_at", t."_changed_at"\nFROM ${live(name)}`
   },
   // New columns come last, since a server adds no others to a view that is read. The types of the first part are those of the view.
-  versions: ({ name, keyColumns, columns }) => {
+  versions: ({ name, keyColumns, values: columns }) => {
     const keys = ['_organization_id', ...keyColumns].map(quoted)
     const values = columns.map((column) => quoted(column.name))
     return `SELECT ${[...keys, '"_valid_from"', '"_valid_to"', ...values].join(', ')}
@@ -80,7 +78,7 @@ const NO_TEXT = 'CAST(NULL AS TEXT)'
  * `seq` are pushed into the three parts, and each has an index for them. Each CAST declares a type: DuckDB reads a column of SQLite without one
  * as bytes, and SQLite merges the parts in the order of these indexes only if their columns have the same types; else it sorts all events.
  */
-function selectChanges({ name, keyColumns }: TableShape, limits: ColumnLimits): string {
+function selectChanges({ name, keyColumns, limits }: Catalog): string {
   const history = quoted(tableName(name, 'history'))
   const keys = ['_organization_id', ...keyColumns].map(quoted)
   const names = ['_organization_id', ...eventKeyNames(keyColumns, limits)].map(quoted)
@@ -114,23 +112,22 @@ export function fitsView(views: ArrayViews, { column, array }: ArrayValue): bool
 /** Makes the views that these arrays need, or makes them anew. */
 export function* growViews(
   dialect: Dialect,
-  shape: TableShape,
+  catalog: Catalog,
   views: ArrayViews,
   arrays: readonly ArrayValue[],
   at: string,
 ): Rule<Notice[]> {
-  const { limits } = dialect
-  const collection = shape.name
+  const { name: collection, limits } = catalog
   const notices: Notice[] = []
   for (const [arrayColumn, values] of Map.groupBy(arrays, ({ column }) => column)) {
-    const known = views.get(arrayColumn)
+    const known = views.get(arrayColumn)?.catalog
     const elements = values.flatMap(({ array }) => array.filter(isJsonObject))
-    const grown = extendCatalog(known?.catalog ?? createCatalog([], [], limits), [], elements)
+    const grown = extendCatalog(known ?? createCatalog([], [], limits), [], elements)
     if (grown.changes.length === 0) continue
     const name = known?.name ?? (yield* freeViewName(dialect, `${collection}__${arrayColumn}`))
     const columns = grown.changes.map(({ column }) => column)
     yield* saveColumns(dialect, { collection, view: name, arrayColumn, at }, columns)
-    yield* makeArrayView(dialect, shape, { name, arrayColumn, catalog: grown.catalog })
+    yield* makeArrayView(dialect, catalog, { arrayColumn, catalog: { ...grown.catalog, name } })
     for (const { level, message } of grown.notices)
       if (level === 'warn') notices.push({ level, message: `${name}: ${message}` })
   }
@@ -158,17 +155,17 @@ export function parentNames(keyColumns: readonly string[], limits: ColumnLimits)
 
 export function* makeArrayView(
   dialect: Dialect,
-  { name: table, keyColumns }: TableShape,
-  { name, arrayColumn, catalog }: ArrayView,
+  { name: table, keyColumns }: Catalog,
+  { arrayColumn, catalog: { name, columns: fields } }: ArrayView,
 ): Rule<void> {
   const { elements, limits, declared } = dialect
   const parents = parentNames(keyColumns, limits)
-  const hasNul = catalog.columns.some(({ path }) => path.includes('\\u0000'))
+  const hasNul = fields.some(({ path }) => path.includes('\\u0000'))
   const columns = [
     't."_organization_id" AS "_organization_id"',
     ...keyColumns.map((key, index) => `t.${quoted(key)} AS ${quoted(parents[index] ?? '')}`),
     `${elements.index} AS "_index"`,
-    ...catalog.columns.map(
+    ...fields.map(
       (column) =>
         `CAST(${elements.value(column.type, column.path, hasNul)} AS ${declared(SQL_TYPES[column.type])}) AS ${quoted(column.name)}`,
     ),

@@ -1,5 +1,5 @@
 import { InterruptedError, MirrorError } from '../../errors.ts'
-import { keyColumnNames, shapeOf, TABLE_KINDS, tableName } from '../columns/catalog.ts'
+import { keyColumnNames, TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { freeName, freeNames, type SqlValue } from '../columns/column.ts'
 import { type ConfiguredCollection, loadColumns } from '../core/known-columns.ts'
 import { FORGET_PROCESSES } from '../core/leases.ts'
@@ -50,11 +50,10 @@ export async function move({ connection, server, signal, onTable }: MoveOptions)
     await runRule(ask, exec(FORGET_PROCESSES))
     for (const collection of collections) {
       const known = await runRule(ask, loadColumns(POSTGRES, collection))
-      const { catalog } = known
-      await runRule(ask, exec(tablesSql(POSTGRES, shapeOf(collection.name, catalog))))
-      await runRule(ask, makeViews(POSTGRES, collection.name, known))
+      await runRule(ask, exec(tablesSql(POSTGRES, known.catalog)))
+      await runRule(ask, makeViews(POSTGRES, known))
       const columns = names.get(collection.name)?.columns
-      const keys = keyColumnNames(catalog.keyPaths)
+      const keys = keyColumnNames(known.catalog.keyPaths)
       for (const kind of TABLE_KINDS)
         await copy(
           tableName(collection.name, kind),
@@ -103,24 +102,22 @@ interface Renamed {
 function namesOnServer(connection: Connection, collection: ConfiguredCollection): Map<string, Renamed> {
   const { name } = collection
   const { catalog, views } = inFile(connection, loadColumns(SQLITE, collection))
-  const { keyPaths } = catalog
-  const keys = keyColumnNames(keyPaths, POSTGRES_LIMITS)
-  const values = catalog.columns.filter(({ role }) => role !== 'key')
+  const keys = keyColumnNames(catalog.keyPaths, POSTGRES_LIMITS)
   const columns = new Map([
-    ...keyColumnNames(keyPaths).map((from, index): [string, string] => [from, keys[index] ?? from]),
-    ...renamedColumns(values.slice(0, POSTGRES_LIMITS.mostColumns - keys.length), [
+    ...catalog.keyColumns.map((from, index): [string, string] => [from, keys[index] ?? from]),
+    ...renamedColumns(catalog.values.slice(0, POSTGRES_LIMITS.mostColumns - keys.length), [
       ...POSTGRES_LIMITS.reserved,
       ...keys,
     ]),
   ])
   const found = new Map<string, Renamed>([[name, { name, columns, array: '' }]])
   const parents = ['_organization_id', '_index', ...parentNames(keys, POSTGRES_LIMITS)]
-  for (const view of views.values()) {
-    const array = columns.get(view.arrayColumn)
+  for (const { arrayColumn, catalog: view } of views.values()) {
+    const array = columns.get(arrayColumn)
     if (array === undefined) continue
     const taken = [...found.values()].map(({ name: other }) => other)
     const to = freeName(`${name}__${array}`, (candidate) => taken.includes(candidate), POSTGRES_LIMITS)
-    found.set(view.name, { name: to, columns: renamedColumns(view.catalog.columns, parents), array })
+    found.set(view.name, { name: to, columns: renamedColumns(view.columns, parents), array })
   }
   return found
 }

@@ -35,7 +35,7 @@ it.each([
   const { catalog } = extendCatalog(createCatalog(columns, [['id']]), key, [])
 
   expect(catalog.keyTypes).toEqual([expected])
-  expect(fitsKeys([type], key)).toBe(type === expected)
+  expect(fitsKeys(createCatalog(columns, [['id']]), key)).toBe(type === expected)
 })
 
 const extended = (known: Catalog, ...elements: string[]) =>

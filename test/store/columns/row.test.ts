@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createCatalog, extendCatalog, shapeOf } from '../../../src/store/columns/catalog.ts'
+import { createCatalog, extendCatalog } from '../../../src/store/columns/catalog.ts'
 import { item, placeAll, placeItem, placePage, placeValues } from './items.ts'
 
 describe('an item’s row', () => {
@@ -198,7 +198,7 @@ describe('an item’s row', () => {
       '{"_id":2,"customer":{"id":2,"n":"x"}}',
     ]
 
-    expect(shapeOf('orders', keyed).keyColumns).toEqual(['field_id', 'customer__id'])
+    expect(keyed.keyColumns).toEqual(['field_id', 'customer__id'])
     expect(placeAll(texts, keyed).map(({ values }) => Object.fromEntries(values))).toEqual([
       { customer__n: 3n, field_id_2: 4n, CUSTOMER__ID_2: 5n },
       { customer__n__text: 'x' },

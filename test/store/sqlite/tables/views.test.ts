@@ -3,13 +3,8 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseExact } from '../../../../src/json/exact.ts'
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from '../../../../src/json/value.ts'
-import {
-  type Catalog,
-  createCatalog,
-  extendCatalog,
-  type TableShape,
-} from '../../../../src/store/columns/catalog.ts'
-import { type Leaf, sqlitePath } from '../../../../src/store/columns/column.ts'
+import { type Catalog, createCatalog, extendCatalog } from '../../../../src/store/columns/catalog.ts'
+import { type Leaf, SQLITE_LIMITS, sqlitePath } from '../../../../src/store/columns/column.ts'
 import { hasNumbersAsNames } from '../../../../src/store/columns/row.ts'
 import type { ArrayView } from '../../../../src/store/core/known-columns.ts'
 import { makeArrayView } from '../../../../src/store/core/views.ts'
@@ -107,8 +102,7 @@ describe('the view of an array of objects', () => {
   })
 })
 
-const TABLE = { name: 'orders', keyColumns: ['id'], keyTypes: [], columns: [] }
-const VIEW = { name: 'orders__items', arrayColumn: 'items' }
+const TABLE = createCatalog([], [['id']], SQLITE_LIMITS, 'orders')
 
 // SQLite compares names only up to a NUL, so a path cannot distinguish such names; and it reads half of a
 // surrogate pair as bytes that are not text.
@@ -233,7 +227,7 @@ function numberIn(text: string, type: string): unknown {
 
 function rowsOf(texts: readonly (string | null)[], elements: Catalog): Record<string, unknown>[] {
   const db = createTable(texts)
-  makeView(db, TABLE, { ...VIEW, catalog: elements })
+  makeView(db, TABLE, { arrayColumn: 'items', catalog: { ...elements, name: 'orders__items' } })
   return db
     .prepare<[], Record<string, unknown>>('SELECT * FROM "orders__items" ORDER BY "_parent_id", "_index"')
     .all()
@@ -246,7 +240,7 @@ function elementsOf(texts: readonly string[]): Catalog {
   return extendCatalog(createCatalog([], []), [], elements).catalog
 }
 
-function makeView(db: Database.Database, table: TableShape, view: ArrayView): void {
+function makeView(db: Database.Database, table: Catalog, view: ArrayView): void {
   runRule(db, makeArrayView(SQLITE, table, view))
 }
 
