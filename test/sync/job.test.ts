@@ -2,7 +2,6 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { runConcurrently } from '../../src/cli/run-jobs.ts'
 import {
-  InterruptedError,
   JobError,
   type KnownError,
   MirrorError,
@@ -16,161 +15,100 @@ import { timeAt } from '../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { hearing, jobOptions, mirroredIds, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { leaseOf, openTestMirror, SYNC } from '../helpers/test-mirror.ts'
+import { openTestMirror, SYNC } from '../helpers/test-mirror.ts'
 
-describe('a run that succeeds', () => {
-  it('leaves a line with its counts, and is fresh as of the start of its walk', async () => {
+describe('a run', () => {
+  it('that succeeds leaves a line with what it read and sent, and is fresh as of the start of its walk', async () => {
     const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(5), before: () => test.clock.advance(1000) })
-
-    const result = await runOnce(test, list, { trigger: 'schedule' })
-
-    expect(runs(test)).toMatchObject([
-      {
-        id: 1,
-        walk_id: 1,
-        organization_id: ACME.id,
-        collection: 'orders',
-        trigger: 'schedule',
-        status: 'succeeded',
-        started_at: timeAt(0),
-        finished_at: timeAt(3000),
-        first_page: 1,
-        pages: 3,
-        rows_seen: 8,
-        rows_added: 5,
-        rows_changed: 0,
-        rows_removed: 0,
-        requests: 3,
-        retries: 0,
-        rate_limit_hits: 0,
-        rate_limit_wait_ms: 0,
-        error_code: null,
-        error_message: null,
-      },
-    ])
-    expect(result).toMatchObject({
-      trigger: 'schedule',
-      error: null,
-      coverage: 'steady',
-      run: { pages: 3, rowsSeen: 8, rowsAdded: 5, rowsChanged: 0, rowsRemoved: 0, requests: 3 },
-    })
-    expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toEqual([
-      {
-        organization_id: ACME.id,
-        organization: 'acme',
-        collection: 'orders',
-        rows: 5,
-        as_of: timeAt(0),
-        last_complete_at: timeAt(3000),
-        coverage: 'steady',
-        fresh_as_of: timeAt(0),
-        newest: null,
-        last_run_at: timeAt(0),
-        last_run_status: 'succeeded',
-        error_code: null,
-        failing_since: null,
-        held_since: null,
-        removals_held: 0,
-      },
-    ])
-  })
-
-  it('counts the requests that the source reports', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(4) })
+    const five = scriptedList({ ids: upTo(5), before: () => test.clock.advance(1000) })
     const source: PageSource = {
-      ...list.source,
-      async fetchPage(page, observe, signal) {
+      ...five.source,
+      fetchPage(page, observe, signal) {
         observe({ kind: 'request' })
         observe({ kind: 'throttled' })
         observe({ kind: 'waited', ms: 1000.4 })
         observe({ kind: 'retry', code: 'SERVER_ERROR', reason: 'the server failed (500)', delayMs: 500 })
-        return list.source.fetchPage(page, observe, signal)
+        return five.source.fetchPage(page, observe, signal)
       },
     }
 
-    const result = await runOnce(test, { source })
+    const result = await runOnce(test, { source }, { trigger: 'schedule' })
 
-    const traffic = { requests: 6, retries: 3, rate_limit_hits: 3, rate_limit_wait_ms: 3001 }
-    expect(runs(test)).toEqual([expect.objectContaining(traffic)])
-    expect(result.run).toMatchObject({ requests: 6, retries: 3, rateLimitHits: 3 })
+    const list = { organization_id: ACME.id, collection: 'orders' }
+    const read = { first_page: 1, pages: 3, rows_seen: 8, rows_added: 5, rows_changed: 0, rows_removed: 0 }
+    const sent = { requests: 6, retries: 3, rate_limit_hits: 3, rate_limit_wait_ms: 3001 }
+    const took = { started_at: timeAt(0), finished_at: timeAt(3000) }
+    const noError = { error_code: null, error_message: null }
+    const run = { id: 1, walk_id: 1, trigger: 'schedule', status: 'succeeded' }
+    expect(runs(test)).toMatchObject([{ ...run, ...list, ...took, ...read, ...sent, ...noError }])
+    const walk = { kind: 'full', filters: '{}', status: 'complete', coverage: 'steady', next_page: null }
+    expect(walks(test)).toMatchObject([{ ...walk, ...list, pages: 3, rows_seen: 5, total: 5, passes: 1 }])
+    expect(result).toMatchObject({
+      trigger: 'schedule',
+      error: null,
+      coverage: 'steady',
+      run: { pages: 3, rowsSeen: 8, rowsAdded: 5, rowsChanged: 0, rowsRemoved: 0, requests: 6, retries: 3 },
+    })
+    const complete = { as_of: timeAt(0), last_complete_at: timeAt(3000), coverage: 'steady' }
+    const fresh = {
+      fresh_as_of: timeAt(0),
+      newest: null,
+      last_run_at: timeAt(0),
+      last_run_status: 'succeeded',
+    }
+    const trouble = { error_code: null, failing_since: null, held_since: null, removals_held: 0 }
+    expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toEqual([
+      { ...list, organization: 'acme', rows: 5, ...complete, ...fresh, ...trouble },
+    ])
   })
-})
 
-describe('a run that fails', () => {
   it.each<[string, unknown, string]>([
     ['the server', new RetryableError('SERVER_ERROR', 'the server failed (500)'), 'SERVER_ERROR'],
     ['a mistake of ours', new TypeError('x is not a function'), 'INTERNAL'],
-  ])('says why, and keeps what was written: %s', async (_what, error, code) => {
-    const { test, result } = await walkOver({
-      ids: upTo(10),
-      before: (answer) => {
-        if (answer === 2) throw error
-      },
-    })
+  ])('that fails says why, and keeps what was written: %s', async (_what, error, code) => {
+    const { test, result } = await walkOver({ ids: upTo(10), before: (answer) => failAt(answer, 2, error) })
 
+    const { message } = result.error ?? {}
+    const written = { pages: 1, rows_added: 3, requests: 2 }
     expect(result.error).toMatchObject({ code })
-    expect(runs(test)).toEqual([
-      expect.objectContaining({
-        status: 'failed',
-        finished_at: timeAt(0),
-        pages: 1,
-        rows_added: 3,
-        requests: 2,
-        error_code: code,
-        error_message: result.error?.message,
-      }),
+    expect(runs(test)).toMatchObject([
+      { status: 'failed', finished_at: timeAt(0), ...written, error_code: code, error_message: message },
     ])
     expect(mirroredIds(test)).toEqual([1, 2, 3])
-    expect(walks(test)).toEqual([expect.objectContaining({ status: 'open', next_page: 2 })])
+    expect(walks(test)).toMatchObject([{ status: 'open', next_page: 2 }])
   })
-})
 
-describe('a run that is stopped', () => {
-  it('is interrupted, keeps what is written, and can be resumed', async () => {
-    const test = openTestMirror()
+  const interrupted = {
+    status: 'interrupted',
+    error_code: 'INTERRUPTED',
+    error_message: expect.stringContaining('the next run continues from there'),
+  }
+
+  // Two pages of three items each.
+  it.each<[string, pages: number, lines: object[]]>([
+    ['before its start leaves no line', 0, []],
+    ['while a page is under way keeps what is written', 1, [interrupted]],
+    ['once its last page is written is complete', 2, [{ status: 'succeeded', error_code: null }]],
+  ])('that is stopped %s', async (_when, pages, lines) => {
     const stop = new AbortController()
+    if (pages === 0) stop.abort('SIGTERM')
     const before = (answer: number) => {
-      if (answer === 2) stop.abort('SIGINT')
+      if (answer === 2 && pages === 1) stop.abort('SIGTERM')
       stop.signal.throwIfAborted()
     }
+    const observe = hearing({ page: ({ page }) => page.number === pages && stop.abort('SIGTERM') })
+    const instead: Parameters<typeof scriptedList>[0]['instead'] = (page) => ({ ...page, total: null })
 
-    const result = await runOnce(test, scriptedList({ ids: upTo(10), before }), { signal: stop.signal })
+    const script = { ids: upTo(6), before, instead }
+    const { test, result } = await walkOver(script, { observe, signal: stop.signal })
 
-    expect(result.error).toBeInstanceOf(InterruptedError)
-    expect(runs(test)).toEqual([
-      expect.objectContaining({
-        status: 'interrupted',
-        error_code: 'INTERRUPTED',
-        error_message: expect.stringContaining('the next run continues from there'),
-        pages: 1,
-      }),
-    ])
-    expect(mirroredIds(test)).toEqual([1, 2, 3])
+    expect(runs(test)).toMatchObject(lines)
+    expect(runs(test)).toHaveLength(lines.length)
+    expect(mirroredIds(test)).toEqual(upTo(3 * pages))
+    expect(result.error?.code ?? null).toBe(pages === 2 ? null : 'INTERRUPTED')
   })
 
-  it('is complete if its last page was written', async () => {
-    const test = openTestMirror()
-    const stop = new AbortController()
-    const observe = hearing({ page: () => stop.abort('SIGTERM') })
-
-    const result = await runOnce(test, scriptedList({ ids: upTo(2) }), { observe, signal: stop.signal })
-
-    expect(result).toMatchObject({ error: null, coverage: 'steady' })
-    expect(runs(test)).toEqual([expect.objectContaining({ status: 'succeeded' })])
-  })
-
-  it('before its start leaves no line', async () => {
-    const { test, list, result } = await walkOver({ ids: upTo(2) }, { signal: AbortSignal.abort('SIGTERM') })
-
-    expect(result).toMatchObject({ run: null, walk: null, error: { code: 'INTERRUPTED' } })
-    expect([runs(test), walks(test), list.asked]).toEqual([[], [], []])
-  })
-})
-
-describe('a mirror that cannot be written', () => {
-  it('is reported even if no line can be written', async () => {
+  it('of a mirror that cannot be written is reported even if no line can be written', async () => {
     const test = openTestMirror()
     test.connection.exec('DROP TABLE sync_runs')
 
@@ -178,48 +116,7 @@ describe('a mirror that cannot be written', () => {
 
     expect(result).toMatchObject({ run: null, error: { code: 'DATABASE' } })
   })
-})
 
-/** A mirror, and the same one opened by another process, which has the job. */
-async function takenElsewhere() {
-  const test = openTestMirror()
-  const other = openTestMirror({ file: test.file, clock: test.clock })
-  const { lease = leaseOf(jobOf()) } = await other.store.acquire(jobOf())
-  const told: string[] = []
-  const observe = hearing({ busy: ({ owner }) => told.push(owner) })
-  return {
-    test,
-    release: () => other.store.release(lease),
-    told,
-    observe,
-    list: scriptedList({ ids: upTo(2) }),
-  }
-}
-
-describe('a job that another process has', () => {
-  it('is reported as busy, with its owner and what to type', async () => {
-    const { test, told, observe, list } = await takenElsewhere()
-
-    const result = await runOnce(test, list, { observe })
-
-    expect(result).toMatchObject({ run: null, walk: null, error: { code: 'BUSY' } })
-    expect(result.error?.message).toMatch(
-      /^acme orders: process \d+ on \S+ is working on it; nothing is wrong, and --wait waits until that is done$/,
-    )
-    expect([runs(test), list.asked, told]).toEqual([[], [], []])
-  })
-
-  it('is waited for on request, and the observer is told for whom', async () => {
-    const { test, release, told, observe, list } = await takenElsewhere()
-
-    const result = await runOnce(test, list, { observe, sleep: release, waitForOwner: true })
-
-    expect(result).toMatchObject({ error: null, coverage: 'steady' })
-    expect(told).toEqual([expect.stringMatching(/\d+/)])
-  })
-})
-
-describe('a run that is refused before its first request', () => {
   const held = new TokenRefusedError('the token was refused (401)')
   const closed = new JobError('RATE_LIMITED', 'closed for an hour')
   const unreadable = new JobError('CONFIGURATION', 'no token file')
@@ -233,7 +130,7 @@ describe('a run that is refused before its first request', () => {
       unreadable,
       [expect.objectContaining({ status: 'failed', error_code: 'CONFIGURATION' })],
     ],
-  ])('leaves %s', async (_what, refusing, error, lines) => {
+  ])('that is refused before its first request leaves %s', async (_what, refusing, error, lines) => {
     const test = openTestMirror()
     const { source } = scriptedList({ ids: upTo(2) })
 
@@ -267,7 +164,7 @@ describe('what earlier runs left behind', () => {
     const observe = hearing({
       notices: ({ notices }) => said.push(...notices.map(({ level, message }) => `${level} ${message}`)),
     })
-    const list = scriptedList({ ids: upTo(2), before: () => error && Promise.reject(error) })
+    const list = scriptedList({ ids: upTo(2), before: (answer) => error && failAt(answer, 1, error) })
     const source = { ...list.source, clockAhead: () => ahead }
 
     await runOnce(test, { source }, { store: { ...test.store, prune }, observe })
@@ -277,12 +174,9 @@ describe('what earlier runs left behind', () => {
   })
 })
 
-/** A list of ten, whose server fails before this answer. */
-function failsAt(failing: number) {
-  const before = (answer: number) => {
-    if (answer === failing) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
-  }
-  return scriptedList({ ids: upTo(10), before })
+/** The server fails before an answer. */
+function failAt(answer: number, failing: number, error: unknown): void {
+  if (answer === failing) throw error
 }
 
 it.each([
@@ -293,48 +187,43 @@ it.each([
   async (kind, left) => {
     const test = openTestMirror()
     const plan = { ...SYNC, origin: 'backfill', kind, resumeWithin: null } as const
-    await runOnce(test, failsAt(3))
-    await runOnce(test, failsAt(3), { plan, trigger: 'backfill' })
+    const failing = () =>
+      scriptedList({ ids: upTo(10), before: (answer) => failAt(answer, 3, new Error('no answer')) })
+    await runOnce(test, failing())
+    await runOnce(test, failing(), { plan, trigger: 'backfill' })
     expect(walks(test).map(({ status }) => status)).toEqual(['open', 'open'])
 
-    await runOnce(test, failsAt(0), { plan, trigger: 'backfill' })
+    await runOnce(test, scriptedList({ ids: upTo(10) }), { plan, trigger: 'backfill' })
 
     expect(walks(test).map(({ status }) => status)).toEqual([left, 'complete'])
   },
 )
 
-describe('concurrent jobs', () => {
-  it('all stop when the mirror fails, and all say so', async () => {
-    const test = openTestMirror()
-    const breaking = scriptedList({
-      ids: upTo(10),
-      before: (answer) => {
-        if (answer === 2) test.connection.exec('DROP TABLE sync_pages')
-      },
-    })
-    const waiting: PageSource = {
-      ...breaking.source,
-      fetchPage: (_page, _observer, signal) =>
-        new Promise((_resolve, reject) => {
-          signal.addEventListener('abort', () => reject(new Error('aborted')))
-        }),
-    }
-    const all = [
-      jobOptions(test, breaking.source, { job: jobOf({}, ACME) }),
-      jobOptions(test, waiting, { job: jobOf({}, GLOBEX) }),
-    ]
-    const { signal } = new AbortController()
-
-    const results = await runConcurrently(
-      all.map((job) => (stop) => runJob({ ...job, signal: stop })),
-      signal,
-    )
-
-    expect(results.map(({ error }) => error)).toEqual([expect.any(MirrorError), expect.any(MirrorError)])
-    expect(runs(test).map(({ status, error_code }) => [status, error_code])).toEqual([
-      ['failed', 'DATABASE'],
-      ['failed', 'DATABASE'],
-    ])
-    expect(getEventListeners(signal, 'abort')).toEqual([])
+it('concurrent jobs all stop when the mirror fails, and all say so', async () => {
+  const test = openTestMirror()
+  const { source } = scriptedList({
+    ids: upTo(10),
+    before: (answer) => answer === 2 && test.connection.exec('DROP TABLE sync_pages'),
   })
+  const waiting: PageSource = {
+    ...source,
+    fetchPage: (_page, _observer, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('aborted')))
+      }),
+  }
+  const all = [
+    jobOptions(test, source, { job: jobOf({}, ACME) }),
+    jobOptions(test, waiting, { job: jobOf({}, GLOBEX) }),
+  ]
+  const { signal } = new AbortController()
+
+  const results = await runConcurrently(
+    all.map((job) => (stop) => runJob({ ...job, signal: stop })),
+    signal,
+  )
+
+  expect(results.map(({ error }) => error)).toEqual([expect.any(MirrorError), expect.any(MirrorError)])
+  expect(runs(test)).toMatchObject([1, 2].map(() => ({ status: 'failed', error_code: 'DATABASE' })))
+  expect(getEventListeners(signal, 'abort')).toEqual([])
 })

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { JobError } from '../../src/errors.ts'
-import type { JobOptions } from '../../src/sync/job.ts'
+import { RetryableError } from '../../src/errors.ts'
+import type { JobOptions, JobResult } from '../../src/sync/job.ts'
 import { decideRemovals, heldError, type RemovalRules, whyUntrusted } from '../../src/sync/removals.ts'
 import type { HeldRemovals, MissingCounts, Removals } from '../../src/sync/store.ts'
 import type { Coverage, Page } from '../../src/sync/types.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
 import { mirroredIds, runOnce } from '../helpers/run-once.ts'
-import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror, SYNC } from '../helpers/test-mirror.ts'
 
 const END = { repeatedAcrossPages: false, isShort: false }
@@ -79,180 +79,89 @@ it.each<[HeldRemovals, string]>([
 // What the histories of test/simulation have none of: lists without a total, rejects, another path, and why exactly a row went.
 
 const ALL = upTo(30)
-const GONE = ALL.filter((id) => id !== 7)
 
-/** A mirror and a list of thirty items, three a page, or what is said instead. */
-function createScene(script: Partial<Script> = {}) {
+/** A run over the list as it then stands, an hour after the last one. */
+interface Step {
+  ids: readonly number[]
+  options?: Partial<JobOptions>
+  /** What the server shows of a page. */
+  shows?: (page: Page) => Page
+  /** The list is empty for these answers, which are counted from 1; or the server fails before this one. */
+  emptyAt?: readonly number[]
+  failsAt?: number
+}
+
+/** What these runs make of a mirror: the last result, what is missed after each, what went and why, and what is held back. */
+async function playSteps(steps: readonly Step[]) {
   const test = openTestMirror()
-  const list = scriptedList({ ids: ALL, ...script })
+  const missed: unknown[] = []
+  let result: JobResult | null = null
+  for (const { ids, options, shows, emptyAt, failsAt } of steps) {
+    const list = scriptedList({
+      ids: [...ids],
+      before: (answer, { ids: listed }) => {
+        if (answer === failsAt) throw new RetryableError('SERVER_ERROR', 'it failed')
+        listed.splice(0, listed.length, ...(emptyAt?.includes(answer) ? [] : ids))
+      },
+      ...(shows && { instead: shows }),
+    })
+    test.clock.advance(3_600_000)
+    result = await runOnce(test, list, options)
+    missed.push(test.value('SELECT count(*) FROM sync_missing'))
+  }
   return {
-    list,
-    test,
-    /** A run over the list as it then stands, an hour after the last one; of these ids from now on, if any are given. */
-    walk(ids?: readonly number[], options?: Partial<JobOptions>) {
-      if (ids) list.ids = [...ids]
-      test.clock.advance(3_600_000)
-      return runOnce(test, list, options)
-    },
-    /** The ids in the history, with why they went. */
-    history: () => test.rows('SELECT id, _reason FROM orders_history ORDER BY id').map(Object.values),
-    /** By the counter and by the lines; both say the same. */
-    held() {
-      const counted = test.value('SELECT removals_held FROM sync_status WHERE organization_id = ?', ACME.id)
-      expect(test.value(`SELECT count(*) FROM sync_missing WHERE state = 'held'`)).toBe(counted)
-      return counted
-    },
+    result,
+    missed,
+    live: mirroredIds(test),
+    gone: test.rows('SELECT id, _reason FROM orders_history ORDER BY id').map(Object.values),
+    held: [
+      test.value('SELECT removals_held FROM sync_status WHERE organization_id = ?', ACME.id),
+      test.value(`SELECT count(*) FROM sync_missing WHERE state = 'held'`),
+    ],
   }
 }
 
+const without = (...gone: number[]) => ALL.filter((id) => !gone.includes(id))
+const thrice = (step: Step): Step[] => [step, step, step]
+
 const noTotal = (page: Page): Page => ({ ...page, total: null, lastPage: null })
+const onPage =
+  (number: number, change: (items: Page['items']) => Page['items']) =>
+  (page: Page): Page =>
+    page.number === number ? { ...page, items: change(page.items) } : page
+const twice = onPage(2, (items) => [...items, ...items.slice(0, 1)])
+const rejecting = onPage(2, (items) => [...items, itemOf('{"no":"key"}')])
+const counted = (page: Page): Page => ({ ...rejecting(page), total: (page.total ?? 0) + 1 })
+/** The ninth page ends the list, with a sign that there are more. */
+const ending = (page: Page): Page => ({ ...page, total: null, ...(page.number === 9 && { next: null }) })
 
-describe('a list without a total', () => {
-  const IGNORED = jobOf({ total: 'ignore' })
-
-  it.each<[string, number[], number[], NonNullable<Script['instead']>]>([
-    [
-      'goes where another is twice on one page',
-      GONE,
-      GONE,
-      (page) =>
-        noTotal(page.number === 2 ? { ...page, items: [...page.items, ...page.items.slice(0, 1)] } : page),
-    ],
-    ['stays where another is on two pages', [...GONE, 1], ALL, noTotal],
-  ])('loses an item, which %s', async (_what, listed, left, instead) => {
-    const { test, walk } = createScene({ instead })
-    await walk()
-
-    for (let walks = 0; walks < 3; walks++) await walk(listed)
-
-    expect(mirroredIds(test)).toEqual(left)
-  })
-
-  it('removes nothing by a resumed walk that met items of a later page on an earlier one', async () => {
-    let isBroken = false
-    const { list, test, walk } = createScene({
-      before: () => {
-        if (isBroken && list.asked.at(-1) === 4) throw new JobError('SERVER_ERROR', 'it failed')
-      },
-      instead: noTotal,
-    })
-    await walk()
-    await walk(ALL.slice(0, -1))
-    isBroken = true
-    await walk()
-    isBroken = false
-
-    const result = await walk(ALL.slice(4, -1))
-
-    expect(result.untrusted).toBe('an item came on two pages, and there is no total to tell why')
-    expect(mirroredIds(test)).toEqual(ALL)
-  })
-
-  it('takes nothing away where a page ends it that says that there are more', async () => {
-    let isCut = false
-    const { test, walk } = createScene({
-      instead: (page) => {
-        const shown = { ...page, total: null }
-        return isCut && page.number === 9 ? { ...shown, items: page.items.slice(0, 1), next: null } : shown
-      },
-    })
-    await walk(ALL, { job: IGNORED })
-    isCut = true
-
-    for (let again = 0; again < 2; again++) {
-      const { untrusted } = await walk(ALL, { job: IGNORED })
-
-      expect(untrusted).toBe('the last page that it read says that there are more pages')
-    }
-
-    expect(mirroredIds(test)).toEqual(ALL)
-  })
-})
-
-describe('an item that left the list', () => {
-  it('is kept after a walk that met a new reject', async () => {
-    let isRejecting = false
-    const reject = itemOf('{"no":"key"}')
-    const { test, walk } = createScene({
-      instead: (page) => {
-        if (!isRejecting) return page
-        const items = page.number === 2 ? [...page.items, reject] : page.items
-        return { ...page, items, total: (page.total ?? 0) + 1 }
-      },
-    })
-    await walk()
-    isRejecting = true
-    const lines = []
-    for (let walks = 0; walks < 3; walks++) {
-      await walk(GONE)
-      lines.push(test.value('SELECT count(*) FROM sync_missing'))
-    }
-
-    expect(lines).toEqual([0, 1, 0])
-    expect(mirroredIds(test)).toEqual(GONE)
-  })
-
-  it('is kept by a walk that is not trusted, though it accepts removals', async () => {
-    let isRejecting = false
-    const { test, walk } = createScene({
-      instead: (page) => (isRejecting ? { ...page, items: [...page.items, itemOf('{"no":"key"}')] } : page),
-    })
-    for (const ids of [ALL, GONE]) await walk(ids)
-    isRejecting = true
-
-    const { untrusted } = await walk(GONE, { removals: { ...RULES, accept: true } })
-
-    expect(untrusted).toEqual(expect.any(String))
-    expect(mirroredIds(test)).toEqual(ALL)
-  })
-
-  it('is kept by a walk that began while the list was full, though it was empty for a moment', async () => {
-    const scene = createScene({
-      before: (answer, list) => {
-        if (answer === 11 + 9) list.ids = []
-        if (answer === 11 + 9 + 3) list.ids = ALL
-      },
-    })
-    await scene.walk()
-
-    for (let walks = 0; walks < 2; walks++) expect((await scene.walk()).run?.rowsRemoved).toBe(0)
-
-    expect(scene.list.asked.slice(11, 11 + 12)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 1, 1])
-    expect([scene.held(), mirroredIds(scene.test)]).toEqual([0, ALL])
-  })
-})
-
-/** Two that the narrower list lacks. */
-const PAID = ALL.filter((id) => id !== 4 && id !== 5)
-
-/** One item twice and another one missing, so that a walk drifts. */
-const drifting = (ids: readonly number[]) => ids.toSpliced(20, 1, ids[0] ?? 0)
-
-type Step = [ids: readonly number[], job: Partial<JobOptions>]
-
+const IGNORED = { job: jobOf({ total: 'ignore' }) }
 const WHOLE = { job: jobOf({ filters: {} }) }
 const PAID_ALONE = { job: jobOf({ filters: { state: 'paid', by: 'id' } }) }
-const OTHER_PATH = { job: jobOf({ path: '/api/v2/orders' }) }
-const TURNED = { job: jobOf({ filters: { by: 'id', state: 'paid' } }) }
+const ACCEPTING = { removals: { ...RULES, accept: true } }
+
 /** A partial backfill of the narrower list. */
 const PART: Partial<JobOptions> = {
   plan: { ...SYNC, origin: 'backfill', kind: 'partial', resumeWithin: null },
   job: jobOf({ filters: { state: 'paid', by: 'id', month: '11' }, scope: { by: 'id', state: 'paid' } }),
 }
 
-/** A partial backfill of the whole list, as it was configured then. */
-const PART_OF_WHOLE: Partial<JobOptions> = { ...PART, job: jobOf({ filters: { month: '11' }, scope: {} }) }
+/** Two that the narrower list lacks. */
+const PAID = without(4, 5)
+
+/** One item twice and another one missing, so that a walk drifts. */
+const drifting = (ids: readonly number[]) => ids.toSpliced(20, 1, ids[0] ?? 0)
 
 /** Walks of the whole list, and of the narrower one; without row 9, too. */
-const A: Step = [ALL, WHOLE]
-const A9: Step = [ALL.filter((id) => id !== 9), WHOLE]
-const P: Step = [PAID, PAID_ALONE]
-const P9: Step = [PAID.filter((id) => id !== 9), PAID_ALONE]
-const DRIFTED: Step = [drifting(ALL), WHOLE]
-
+const A: Step = { ids: ALL, options: WHOLE }
+const A9: Step = { ids: without(9), options: WHOLE }
+const P: Step = { ids: PAID, options: PAID_ALONE }
+const P9: Step = { ids: without(4, 5, 9), options: PAID_ALONE }
+const TURNED: Step = { ids: P9.ids, options: { job: jobOf({ filters: { by: 'id', state: 'paid' } }) } }
+const OTHER_PATH: Step = { ids: PAID, options: { job: jobOf({ path: '/api/v2/orders' }) } }
+const DRIFTED: Step = { ids: drifting(ALL), options: WHOLE }
 /** A walk of the whole list that gets no page. */
-const REFUSED: Step = [ALL, { ...WHOLE, source: async () => refusing.source }]
-const refusing = scriptedList({ ids: ALL, before: () => Promise.reject(new JobError('FORBIDDEN', 'no')) })
+const REFUSED: Step = { ...A, failsAt: 1 }
 
 const OUT = [
   [4, 'out_of_scope'],
@@ -260,37 +169,97 @@ const OUT = [
 ]
 const REMOVED = [9, 'removed']
 
-describe('a row that left the list with a change of filters', () => {
-  it.each<[string, Step[], unknown[][]]>([
-    ['by two walks with other filters, it is out of scope', [A, P, P], OUT],
-    ['by two walks of another path, too', [A, [PAID, OTHER_PATH], [PAID, OTHER_PATH]], OUT],
-    ['but not by one', [A, P], []],
-    ['a row that leaves later was removed', [A, P, P, P9, P9], [...OUT, REMOVED]],
-    ['after an untrusted walk of the other list', [A, [drifting(PAID), PAID_ALONE], P, P], OUT],
-    ['rows of the very first walk, which was not trusted', [DRIFTED, A9, A9], [REMOVED]],
-    ['the same filters in another order are no change', [P, [P9[0], TURNED], P9], [REMOVED]],
-    ['missed once by the first list, and by the second', [A, A9, P9, P9], [...OUT, [9, 'out_of_scope']]],
-    ['rows of an untrusted walk of another list, when the first is back', [P, DRIFTED, P, P], OUT],
+describe('a row that the list shows no more', () => {
+  const repeats = 'an item came on two pages, and there is no total to tell why'
+  const cut = 'the last page that it read says that there are more pages'
+  const rejected = '1 item without a usable key came for the first time'
+
+  it.each<[string, Step[], untrusted: string | null, gone: unknown[][]]>([
+    [
+      'no total, and another is twice on one page',
+      [{ ids: ALL, shows: noTotal }, ...thrice({ ids: without(9), shows: (page) => twice(noTotal(page)) })],
+      null,
+      [REMOVED],
+    ],
+    [
+      'no total, and another is on two pages: it stays',
+      [{ ids: ALL, shows: noTotal }, ...thrice({ ids: [...without(9), 1], shows: noTotal })],
+      repeats,
+      [],
+    ],
+    [
+      'a resumed walk that met items of a later page on an earlier one: it stays',
+      [
+        { ids: ALL, shows: noTotal },
+        { ids: without(30), shows: noTotal },
+        { ids: without(30), shows: noTotal, failsAt: 4 },
+        { ids: without(1, 2, 3, 4, 30), shows: noTotal },
+      ],
+      repeats,
+      [],
+    ],
+    [
+      'a page that ends the list and says that there are more: it stays',
+      [
+        { ids: ALL, options: IGNORED, shows: noTotal },
+        ...thrice({ ids: ALL, options: IGNORED, shows: ending }),
+      ],
+      cut,
+      [],
+    ],
+    [
+      'a new reject, and again the same one',
+      [A, ...thrice({ ids: without(9), shows: counted })],
+      null,
+      [REMOVED],
+    ],
+    [
+      'a new reject, though removals are accepted: it stays',
+      [A, A9, { ids: without(9), options: ACCEPTING, shows: rejecting }],
+      rejected,
+      [],
+    ],
+    ['a list that is empty for a moment: it stays', [A, { ...A, emptyAt: [9, 10, 11] }], null, []],
+    ['two walks with other filters: it is out of scope', [A, P, P], null, OUT],
+    ['two walks of another path, too', [A, OTHER_PATH, OTHER_PATH], null, OUT],
+    ['one walk with other filters: it stays', [A, P], null, []],
+    ['a row that leaves later was removed', [A, P, P, P9, P9], null, [...OUT, REMOVED]],
+    ['an untrusted walk of the other list', [A, { ...P, ids: drifting(PAID) }, P, P], null, OUT],
+    ['rows of the very first walk, which was not trusted', [DRIFTED, A9, A9], null, [REMOVED]],
+    ['the same filters in another order are no change', [P, TURNED, P9], null, [REMOVED]],
+    ['missed once by each list', [A, A9, P9, P9], null, [...OUT, [9, 'out_of_scope']]],
+    ['rows of an untrusted walk of another list, when the first is back', [P, DRIFTED, P, P], null, OUT],
     [
       'rows of a partial backfill of the list were removed',
-      [P, [ALL, PART], P, P],
+      [P, { ids: ALL, options: PART }, P, P],
+      null,
       OUT.map(([id]) => [id, 'removed']),
     ],
-    ['rows of a partial backfill of another list', [P, [ALL, PART_OF_WHOLE], P, P], OUT],
-    ['a row that leaves after a walk of another list got no page', [P, REFUSED, P9, P9], [REMOVED]],
-    ['rows of the very first walk, before it was complete', [DRIFTED, P, P], OUT],
-  ])('is distinguished from a removed one: %s', async (_what, steps, expected) => {
-    const scene = createScene()
-    for (const [ids, options] of steps) await scene.walk(ids, options)
+    [
+      'rows of a partial backfill of another list',
+      [P, { ids: ALL, options: { ...PART, job: jobOf({ filters: { month: '11' }, scope: {} }) } }, P, P],
+      null,
+      OUT,
+    ],
+    ['a row that leaves after a walk of another list got no page', [P, REFUSED, P9, P9], null, [REMOVED]],
+    ['rows of the very first walk, before it was complete', [DRIFTED, P, P], null, OUT],
+  ])('%s', async (_what, steps, untrusted, gone) => {
+    const played = await playSteps(steps)
 
-    expect(scene.history()).toEqual(expected)
+    expect(played.gone).toEqual(gone)
+    expect(played.result).toMatchObject({ untrusted, heldBack: null })
   })
 
-  it('is held back by the same brake', async () => {
-    const scene = createScene()
-    const few: Step = [upTo(10), PAID_ALONE]
-    for (const [ids, options] of [A, few, few]) await scene.walk(ids, options)
+  it('is missed by the walk after that of a new reject', async () => {
+    const { missed } = await playSteps([A, ...thrice({ ids: without(9), shows: counted })])
 
-    expect([scene.held(), mirroredIds(scene.test)]).toEqual([20, ALL])
+    expect(missed).toEqual([0, 0, 1, 0])
+  })
+
+  it('is held back by the same brake if it is out of scope', async () => {
+    const few: Step = { ids: upTo(10), options: PAID_ALONE }
+    const { held, live } = await playSteps([A, few, few])
+
+    expect([held, live]).toEqual([[20, 20], ALL])
   })
 })
