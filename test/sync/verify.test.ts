@@ -2,29 +2,17 @@ import { describe, expect, it } from 'vitest'
 import type { PageSource } from '../../src/sync/types.ts'
 import { type VerifyOptions, type VerifyResult, verifyJob } from '../../src/sync/verify.ts'
 import { jobOf } from '../helpers/jobs.ts'
-import { runOnce } from '../helpers/run-once.ts'
+import { jobOptions, runOnce } from '../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { dump, leaseOf, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
 
 /** Verifies the orders of acme by hand, or what is said instead. */
 function verifyOnce(
-  { store, clock }: TestMirror,
+  test: TestMirror,
   { source }: { source: PageSource },
   changed: Partial<VerifyOptions> = {},
 ): Promise<VerifyResult> {
-  return verifyJob({
-    job: jobOf(),
-    source: async () => source,
-    store,
-    maxPasses: 3,
-    waitForOwner: false,
-    now: clock.now,
-    sleep: clock.sleep,
-    yieldToEventLoop: async () => {},
-    observe: () => {},
-    signal: new AbortController().signal,
-    ...changed,
-  })
+  return verifyJob({ ...jobOptions(test, source), observe: () => {}, ...changed })
 }
 
 /** `missing 7`, `different 3 state`: all that is told of a verification, sorted. */

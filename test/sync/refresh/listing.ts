@@ -1,3 +1,4 @@
+import { type ErrorCode, JobError } from '../../../src/errors.ts'
 import type { End, WrittenAnswer } from '../../../src/sync/refresh/ends.ts'
 import { afterFullWalk, type RefreshState, readEnds } from '../../../src/sync/refresh/state.ts'
 
@@ -27,6 +28,8 @@ export interface Refreshing {
   before?: (request: number) => unknown
   /** Leaves something out of what the answers say. */
   spoil?: (answer: WrittenAnswer<number>) => WrittenAnswer<number>
+  /** With what pages past the end are refused; else they are empty. */
+  refuses?: ErrorCode
 }
 
 /** A list of 25 items a page, if nothing else is said, that the test moves, and a mirror of it that is refreshed. New items come at one end. */
@@ -118,7 +121,7 @@ export class Listing {
 
   refresh(
     state: RefreshState,
-    { newest = this.end, before, spoil = (answer) => answer }: Refreshing = {},
+    { newest = this.end, before, spoil = (answer) => answer, refuses }: Refreshing = {},
   ): Refreshed {
     this.clock += 1000
     const asked: number[] = []
@@ -129,6 +132,10 @@ export class Listing {
       if (asked.length > 400) throw new Error('the refresh does not end')
       if (before?.(asked.length + 1) === 'killed') return { state: null, asked, outcomes: [] }
       asked.push(page)
+      if (refuses && page > this.lastPage) {
+        step = reading.throw(new JobError(refuses, 'no such page'))
+        continue
+      }
       const items = this.read(page)
       const { lastPage, clock: at } = this
       const next = page < lastPage ? page + 1 : null
