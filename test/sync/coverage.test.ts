@@ -124,6 +124,11 @@ const dies: Move = (_ids, reading) => reading.resume()
 /** A next page is named behind each full one. */
 const nextOf = ({ page, items }: Answer) => ({ next: items === PER_PAGE ? page + 1 : null })
 const noTotal = () => ({ total: null })
+/** Pages of one item, and after five of none. */
+const endless: Reads['shows'] = ({ page }, number) => {
+  const ids = number > 5 ? [] : [`${page}`]
+  return { ids, items: ids.length, next: page + 1, total: null, lastPage: page + 1 }
+}
 
 interface Life extends Omit<Reads, 'moves'> {
   moves?: Record<number, Move[]>
@@ -255,12 +260,11 @@ describe('a walk over a list', () => {
 
   it('that turns round all the time is drifted after so many passes, none of which asks for more than twice its pages', () => {
     const reading = begin({ maxPasses: 2 })
-    const turn =
-      (answer: number): Move =>
-      (ids) =>
-        ids.splice(0, 30, ...[30 + answer, ...ids.slice(0, -1)].toReversed())
+    const ids = upTo(30)
 
-    const asked = readAll(reading, upTo(30), { moves: (answer) => [turn(answer)] }).split(' ')
+    const asked = readAll(reading, ids, {
+      moves: (answer) => [() => ids.splice(0, 30, ...[30 + answer, ...ids.slice(0, -1)].toReversed())],
+    }).split(' ')
 
     expect(reading).toMatchObject({ pass: 2, result: { coverage: 'drifted' } })
     expect(asked.length).toBeGreaterThanOrEqual(2 * 10)
@@ -283,11 +287,6 @@ describe('a walk over a list', () => {
   })
 
   it('without end is given up after a thousand pages without a new item', () => {
-    const endless: Reads['shows'] = ({ page }, number) => {
-      const ids = number > 5 ? [] : [`${page}`]
-      return { ids, items: ids.length, next: page + 1, total: null, lastPage: page + 1 }
-    }
-
     expect(() => readAll(begin(), [], { shows: endless })).toThrow(
       'acme orders: the list does not end: the last 1,000 pages brought nothing new',
     )
