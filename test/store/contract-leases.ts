@@ -110,6 +110,19 @@ export function describeLeases(kind: string, openMirror: () => Promise<LeasedMir
       expect([await write(own), await epochOf(first)]).toEqual(['BUSY', null])
     })
 
+    it('is followed though it was heard once more while it was listened to, and died then', async () => {
+      const own = await epochOf(first)
+      clock.ms += HOUR
+      let isDead = false
+      const sleep = async () => {
+        await first.beat()
+        isDead = true
+      }
+      const next = await epochOf(await another({ sleep, isAlive: () => (isDead ? false : null) }))
+
+      expect([await write(own), await write(next)]).toEqual(['BUSY', 'written'])
+    })
+
     it.each([null, true])('is followed when it is silent for long, whatever is known (%j)', async (known) => {
       const own = await epochOf(first)
       clock.ms += 9000

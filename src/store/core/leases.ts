@@ -91,23 +91,27 @@ export function createLeases(options: LeaseOptions) {
     void beat().catch(() => {})
   })
 
-  /** Whether a job can be taken: nobody else has it, or who has it is taken for dead. One that is silent though nobody knows that it died is listened to before. */
-  async function mayTake(job: JobNames, held: Held | null): Promise<boolean> {
-    if (held === null || held.owner === name) return true
+  /**
+   * Who has a job that can be taken: nobody else, or who is taken for dead. One that is silent though nobody knows that it died is listened to before.
+   * Null: it cannot be taken.
+   */
+  async function takeable(job: JobNames): Promise<{ held: Held | null } | null> {
+    const held = await reading(one<Held>(HELD, job))
+    if (held === null || held.owner === name) return { held }
     const { owner, heardAt } = held
-    if (heardAt === null || isAlive(owner) === false || silent.get(owner) === heardAt) return true
-    if (Math.abs(now() - msOf(heardAt)) <= SILENT_MS) return false
+    if (heardAt === null || isAlive(owner) === false || silent.get(owner) === heardAt) return { held }
+    if (Math.abs(now() - msOf(heardAt)) <= SILENT_MS) return null
     // A write before and after: nobody can be heard while the database takes none, for a lock or a full disk.
     await beat()
     const begun = elapsed()
     await sleep(CONFIRM_MS)
     await beat()
     const again = await reading(one<Held>(HELD, job))
-    if (again === null) return true
-    if (again.owner !== owner || again.heardAt !== heardAt || elapsed() - begun > CONFIRM_MS + LATE_MS)
-      return false
-    silent.set(owner, heardAt)
-    return true
+    const isSame = again !== null && again.owner === owner && again.heardAt === heardAt
+    const isSilent = isSame && elapsed() - begun <= CONFIRM_MS + LATE_MS
+    if (isSilent) silent.set(owner, heardAt)
+    // It may have been heard once more, and died.
+    return again === null || isSilent || isAlive(again.owner) === false ? { held: again } : null
   }
 
   return {
@@ -122,8 +126,9 @@ export function createLeases(options: LeaseOptions) {
       inHand.add(key)
       let isOurs = false
       try {
-        const held = await reading(one<Held>(HELD, job))
-        if (!(await mayTake(job, held))) return null
+        const found = await takeable(job)
+        if (!found) return null
+        const { held } = found
         // This process may have stood still, and be taken for dead.
         if (elapsed() - saidAt > BEAT_EVERY_MS) await beat()
         const epoch = Number.parseInt(randomHex().slice(0, 12), 16)
@@ -146,7 +151,7 @@ export function createLeases(options: LeaseOptions) {
       }
     },
     /** Whether no other process has a job that lives. */
-    isFree: async (job: JobNames) => mayTake(job, await reading(one<Held>(HELD, job))),
+    isFree: async (job: JobNames) => (await takeable(job)) !== null,
     async release({ job, epoch }: Pick<OwnJob, 'job' | 'epoch'>): Promise<void> {
       try {
         await writing(() => releaseJob(job, epoch))
