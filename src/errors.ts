@@ -5,13 +5,19 @@ interface ErrorFacts {
   meaning: string
   /** What to do, where the message does not say it: only `check` shows it. */
   cure?: string
+  /** It passes by itself: whoever reads by a schedule tries again. */
+  passes?: true
+  /** All lists have it at once, so it is told of one of them. */
+  ofAll?: true
+  /** An API may say so of a page past the end of a list. */
+  pastTheEnd?: true
 }
 
-// `PAST_THE_END` in sync/refresh/ends.ts says what a code means to a refresh.
 const FACTS = {
   BAD_REQUEST: {
     exitCode: 3,
     meaning: 'the API rejected the request as invalid, usually because of a filter',
+    pastTheEnd: true,
   },
   UNAUTHORIZED: { exitCode: 3, meaning: 'its token was refused: it needs a new one' },
   FORBIDDEN: { exitCode: 3, meaning: 'the token has no access to this organization' },
@@ -19,11 +25,16 @@ const FACTS = {
     exitCode: 3,
     meaning: 'the API does not know the organization, or the address',
     cure: 'correct the one that is wrong',
+    pastTheEnd: true,
   },
-  RATE_LIMITED: { exitCode: 1, meaning: 'the server asks for a longer wait than rateLimit.maxWait' },
-  SERVER_ERROR: { exitCode: 1, meaning: 'the server failed' },
-  NETWORK: { exitCode: 1, meaning: 'the server could not be reached' },
-  TIMEOUT: { exitCode: 1, meaning: 'no whole answer came within api.timeout' },
+  RATE_LIMITED: {
+    exitCode: 1,
+    meaning: 'the server asks for a longer wait than rateLimit.maxWait',
+    passes: true,
+  },
+  SERVER_ERROR: { exitCode: 1, meaning: 'the server failed', passes: true, ofAll: true },
+  NETWORK: { exitCode: 1, meaning: 'the server could not be reached', passes: true, ofAll: true },
+  TIMEOUT: { exitCode: 1, meaning: 'no whole answer came within api.timeout', passes: true, ofAll: true },
   BAD_RESPONSE: {
     exitCode: 1,
     meaning: 'an answer was not the list',
@@ -36,8 +47,12 @@ const FACTS = {
     meaning: "the organization's token file or the collection's key cannot be used",
   },
   REMOVALS_HELD: { exitCode: 5, meaning: 'removals are held back: somebody has to decide' },
-  UNEXPECTED_STATUS: { exitCode: 1, meaning: 'the server answered with an unexpected status' },
-  DATABASE: { exitCode: 4, meaning: 'the mirror cannot be used' },
+  UNEXPECTED_STATUS: {
+    exitCode: 1,
+    meaning: 'the server answered with an unexpected status',
+    pastTheEnd: true,
+  },
+  DATABASE: { exitCode: 4, meaning: 'the mirror cannot be used', ofAll: true },
   INTERRUPTED: { exitCode: 1, meaning: 'stopped' },
   INTERNAL: { exitCode: 1, meaning: 'a defect of this program' },
   BUSY: { exitCode: 1, meaning: 'another process works on it' },

@@ -41,6 +41,14 @@ export function jobKey(organizationId: string, collection: string): string {
   return `${organizationId} ${collection}`
 }
 
+/** What the name of a process says, as `cli/process-name.ts` makes it: its host, its number, and its marks. Null for another text. */
+export function partsOfProcessName(
+  name: string,
+): Record<'host' | 'pid' | 'machine' | 'begin', string> | null {
+  const [, host, pid, machine, begin] = /^(.*)-(\d+)-([0-9a-f]{6})([0-9a-f]{6})$/.exec(name) ?? []
+  return host === undefined || !pid || !machine || !begin ? null : { host, pid, machine, begin }
+}
+
 /** A word of a command line, quoted if a shell would split or expand it. */
 export function shellWord(word: string): string {
   const shown = printable(word, word.length)

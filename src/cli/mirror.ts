@@ -26,7 +26,9 @@ export interface OpenOptions {
 /** Each method may throw MirrorError. */
 export interface OpenMirror extends Pick<Database, 'probe' | 'writeFault' | 'facts' | 'openQueue' | 'close'> {
   /** Runs a rule of the store that only reads. */
-  run<T>(rule: (dialect: Dialect) => Rule<T>): Promise<T>
+  read<T>(rule: (dialect: Dialect) => Rule<T>): Promise<T>
+  /** Runs a rule in a transaction. */
+  write: Runner['writing']
   store: Store
   tokens: Tokens
   leases: Leases
@@ -70,7 +72,8 @@ export async function openMirror({ config, runtime, log, address }: OpenOptions)
     const leases = createLeases({ ...runtime, runner, name: runtime.processName, now, sleep })
     return {
       ...database,
-      run: (rule) => runner.reading(rule(dialect)),
+      read: (rule) => runner.reading(rule(dialect)),
+      write: runner.writing,
       store: createStore({ runner, leases, baseUrl: api.baseUrl, keepRuns }),
       tokens: createTokens({ runner, salt, budgets, ...(holding && { holding }) }),
       leases,

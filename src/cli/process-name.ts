@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import { crc32 } from 'node:zlib'
+import { partsOfProcessName } from '../text.ts'
 
 // A process is told from all others, and its death from its life, by its name: `HOST-PID-MARK`. The mark is 12 hexadecimal digits: six of the
 // machine since its start and of its numbers of processes, which each container has for itself, and six of the beginning of the process. Its
@@ -16,7 +17,7 @@ export function processName(host: string, pid: number, randomHex: () => string):
  */
 export function createIsAlive(host: string, probe: (pid: number) => void): (name: string) => boolean | null {
   return (name) => {
-    const [, pid, machine, begin] = /-(\d+)-([0-9a-f]{6})([0-9a-f]{6})$/.exec(name) ?? []
+    const { pid = '', machine, begin } = partsOfProcessName(name) ?? {}
     if (machine !== machineMark(host)) return null
     try {
       probe(Number(pid))

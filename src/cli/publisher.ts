@@ -20,7 +20,7 @@ export interface PublisherOptions {
   config: Pick<Config, 'database' | 'publish' | 'publishEvery' | 'publishMode'>
   runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'processName'>
   logger: Logger
-  mirror: Pick<OpenMirror, 'run'>
+  mirror: Pick<OpenMirror, 'read' | 'write'>
   /** A service publishes by itself when it is time; a command at its end. */
   isService: boolean
   /** Also where no list is left that was read to its end: what is forgotten must not stay in the file. */
@@ -47,7 +47,7 @@ export function createPublisher(options: PublisherOptions) {
   let running: Promise<void> | null = null
 
   async function isDue(target: string, at: number): Promise<boolean> {
-    const current = await mirror.run(() => shown())
+    const current = await mirror.read(() => shown())
     const published = readPublished(target, mode)
     const isUnread = current.lists.every(({ as_of }) => as_of === null)
     const news = published ? newsOf(current, published) : 'more'
@@ -87,7 +87,7 @@ export function createPublisher(options: PublisherOptions) {
 
   /** Tells `status` why nothing was published. Where that cannot be written, the next try writes it. */
   async function tell(reason: string | null): Promise<void> {
-    await mirror.run(() => notePublishFailure(reason)).catch(() => {})
+    await mirror.write(() => notePublishFailure(reason)).catch(() => {})
   }
 
   async function look(): Promise<void> {

@@ -50,14 +50,7 @@ export async function startSharing(
     }
   })
   const { now } = session
-  const worker = startWorker(jobs, { ...runtime, queue, now, ownNow: runtime.now, signal, onError })
-  return {
-    ...worker,
-    async stop() {
-      await worker.stop()
-      await queue.close()
-    },
-  }
+  return startWorker(jobs, { ...runtime, queue, now, ownNow: runtime.now, signal, onError })
 }
 
 /**
@@ -70,7 +63,7 @@ async function runOnce(
 ): Promise<'over' | 'again'> {
   const organization = selected.organization.id
   const collection = selected.job.collection.name
-  const last = await session.run(lastRuns)
+  const last = await session.read(lastRuns)
   if (!isDue(last(organization, collection), scheduled, session.now())) return 'over'
   if (!(await session.leases.isFree({ organization, collection }))) return 'again'
   const error = await runOne(selected)

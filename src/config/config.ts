@@ -166,14 +166,15 @@ function reportIssue(issue: Issue, values: Mapping, { report }: ConfigYaml): voi
   else report(path, value === undefined ? 'is missing' : issue.message)
 }
 
-interface Origin extends Pick<LoadOptions, 'tokens'> {
-  file: string
-  /** What the file says, before variables are replaced. */
-  typed: Mapping
-}
-
-/** Lays the settings of the organizations over those for all. `values`: the parts of `data` as they were typed, so without defaults. */
-function assemble(data: FileConfig, values: Mapping, { file, tokens, typed }: Origin): Config {
+/**
+ * Lays the settings of the organizations over those for all. `values`: the parts of `data` as they were typed, so without defaults; `typed`: before
+ * variables were replaced.
+ */
+function assemble(
+  data: FileConfig,
+  values: Mapping,
+  { file, tokens, typed }: Pick<LoadOptions, 'tokens'> & { file: string; typed: Mapping },
+): Config {
   const folder = dirname(file)
   const defined = mappingOf(values.collections)
   const organizations = data.organizations.map((own, index): OrganizationConfig => {

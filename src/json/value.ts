@@ -94,6 +94,13 @@ function unsignedText(digits: string, exponent: bigint): string {
   return `${digits.slice(0, Number(point))}.${digits.slice(Number(point))}`
 }
 
+/** The whole number within 64 bits that a text writes in its one canonical way; null for any other text. */
+export function integerIn(text: string): bigint | null {
+  if (!/^-?\d{1,19}$/.test(text)) return null
+  const number = BigInt.asIntN(64, BigInt(text))
+  return String(number) === text ? number : null
+}
+
 // A pattern like /0+$/ takes quadratic time on a long run of zeros that does not reach the end.
 function endOfDigits(digits: string): number {
   let end = digits.length

@@ -1,7 +1,8 @@
+import { ERRORS } from '../errors.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import { grouped, printable, shellWord } from '../text.ts'
 import type { DaemonProcess, Status, StatusFacts } from './status.ts'
-import type { State } from './verdict.ts'
+import { isErrorCode, type State } from './verdict.ts'
 
 /** What somebody has to do. */
 export interface NextStep {
@@ -80,16 +81,14 @@ const WAIT = stepTo('wait: it is tried again by itself')
 /** Runs that went on with a walk and stopped where they had begun, after the one that first stopped there. */
 const STOPS = 2
 
-/** Faults that pass: whoever reads by a schedule tries again. */
-const PASSING = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'RATE_LIMITED'])
-
 function afterFailure(row: StatusRow, { isServed }: StepContext): Step {
   if (row.running) return WAIT
   // No run sends anything before the time that the server asked for.
   if (row.error_code === 'RATE_LIMITED' && row.waiting_until !== null)
     return stepTo(`wait until ${row.waiting_until}, or forget the wait`, 'resume')
   if (row.walk_page !== null && (row.walk_stops ?? 0) >= STOPS) return passBy(row, row.walk_page)
-  if (!PASSING.has(row.failing_code ?? '')) return { ...goOn(row), say: 'look at the error, then' }
+  const code = row.failing_code ?? ''
+  if (!isErrorCode(code) || !ERRORS[code].passes) return { ...goOn(row), say: 'look at the error, then' }
   return isServed ? WAIT : { ...goOn(row), say: 'when the API answers again' }
 }
 

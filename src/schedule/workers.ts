@@ -165,13 +165,6 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
   }
 
   const loops = [watchTime, takeLists, touch, ...(budgets.length > 0 ? [takeBudgets] : [])].map(loop)
-  let stopping: Promise<void> | null = null
-
-  async function stopAll(): Promise<void> {
-    await Promise.allSettled(loops)
-    const givenBack = [...refreshes.values()].map((claim) => queue.giveBack('refreshes', claim))
-    await Promise.allSettled([...inProgress.values(), ...givenBack])
-  }
 
   return {
     isRunning: ({ name }) => inProgress.has(name),
@@ -179,9 +172,10 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
       if (!inProgress.has(job.name) && !signal.aborted) note(job.name, task)
     },
     hasBudget: (budget) => refreshes.has(budget),
-    stop() {
-      stopping ??= stopAll()
-      return stopping
+    async stop() {
+      await Promise.allSettled(loops)
+      const givenBack = [...refreshes.values()].map((claim) => queue.giveBack('refreshes', claim))
+      await Promise.allSettled([...inProgress.values(), ...givenBack])
     },
     // While the server is away, the loop waits for it, and so would a new process: that is no reason to restart this one.
     isTicking: (time) => isAsking || time - lookedAt <= LOOP_LATE_MS,

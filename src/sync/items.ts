@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { JobError } from '../errors.ts'
 import {
   canonicalNumber,
+  integerIn,
   isJsonObject,
   isRawNumber,
   type JsonObject,
@@ -112,16 +113,11 @@ function keyPart(value: JsonValue | undefined): KeyPart | string {
   if (typeof value === 'string') return textPart(value, false)
   if (typeof value !== 'number' && !isRawNumber(value)) return 'is neither text nor a number'
   const text = canonicalNumber(numberText(value))
-  return textPart(text, isInteger(text))
+  return textPart(text, integerIn(text) !== null)
 }
 
 function textPart(text: string, integer: boolean): KeyPart | string {
   if (text === '') return 'is an empty text'
   if (text.includes('\0')) return 'holds a NUL character'
   return text.isWellFormed() ? { text, integer } : 'holds half of a surrogate pair'
-}
-
-/** Whether a canonical number is whole and within 64 bits. */
-function isInteger(text: string): boolean {
-  return /^-?\d{1,19}$/.test(text) && String(BigInt.asIntN(64, BigInt(text))) === text
 }

@@ -208,7 +208,7 @@ async function endWalk(own: OwnJob, begun: BegunWalk, read: Reading): Promise<vo
   // A full backfill has read what an open walk of a sync would: until its end a run may still resume that one.
   const open = isFull && plan.origin === 'backfill' ? await store.openWalks(job) : []
   for (const over of isIncomplete ? [walk] : open.filter(({ origin }) => origin === 'sync'))
-    await store.closeWalk(lease, { walk: over, run, outcome: null, removals: 'none', refresh: null })
+    await store.closeWalk(lease, { walkId: over.id, run, outcome: null, removals: 'none', refresh: null })
   if (isIncomplete) throw incompleteError(job, read)
   let untrusted = isFull ? (walk.untrusted ?? whyUntrusted(read, writer.newRejects)) : null
   if (untrusted !== null && coverage === 'drifted' && lease.lastCoverage === 'drifted')
@@ -223,7 +223,7 @@ async function endWalk(own: OwnJob, begun: BegunWalk, read: Reading): Promise<vo
   }
   const outcome = { coverage, untrusted }
   const refresh = isFull ? nextRefresh(own, begun, read) : null
-  const { heldBack } = await store.closeWalk(lease, { walk, run, outcome, removals, refresh })
+  const { heldBack } = await store.closeWalk(lease, { walkId: walk.id, run, outcome, removals, refresh })
   Object.assign(result, outcome, { heldBack: heldBack && heldError(job, heldBack, untrusted) })
 }
 

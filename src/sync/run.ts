@@ -1,5 +1,5 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
-import { jobName } from '../text.ts'
+import { jobName, partsOfProcessName } from '../text.ts'
 import type { JobEvent, JobOptions } from './job.ts'
 import type { Lease, OwnerWork, PageRetry, RunOutcome, RunTraffic, Store } from './store.ts'
 import type { Observe, PageSource, Trigger } from './types.ts'
@@ -81,8 +81,8 @@ async function acquire(options: LeaseOptions): Promise<Lease> {
 
 /** `the scheduler of process 4711 on worker-2`. `name`: as `process-name.ts` makes it; or `another process`, while it is not written yet. */
 export function ownerName(name: string, work: OwnerWork | null): string {
-  const [, host, pid] = /^(.*)-(\d+)-[0-9a-f]{12}$/.exec(name) ?? []
-  const process = pid === undefined ? name : `process ${pid} on ${host}`
+  const parts = partsOfProcessName(name)
+  const process = parts ? `process ${parts.pid} on ${parts.host}` : name
   return work?.isDaemon ? `the scheduler of ${process}` : process
 }
 

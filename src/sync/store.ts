@@ -68,7 +68,7 @@ export interface Lease {
   /** The time of the last page that a walk of the job wrote; 0: none did. */
   lastPageAt: number
   /** What the job's row says as long as no other process has taken the job. */
-  epoch?: number
+  epoch: number
 }
 
 /** The work of another process on a job: whether that is a `start`, whether it only compares the list, and why its run began; null: none has. */
@@ -131,8 +131,8 @@ export interface Walk {
   id: number
   kind: WalkPlan['kind']
   rules: KeptRules
-  /** For people; what it goes on from is the page ledger. `nextPage`: in list order; null: the pass has reached the end of the list. */
-  checkpoint: { pass: number; nextPage: number | null }
+  /** For people; what it goes on from is the page ledger. In list order; null: the pass has reached the end of the list. */
+  nextPage: number | null
   /** It continues an earlier run's walk, which has read a page. */
   resumed: boolean
   startedAt: number
@@ -223,7 +223,7 @@ export interface HeldRemovals {
 }
 
 export interface WalkClosing {
-  walk: Pick<Walk, 'id' | 'kind'>
+  walkId: number
   run: Run
   /** The result of a complete walk; null: abandon it. */
   outcome: WalkOutcome | null

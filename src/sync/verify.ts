@@ -14,7 +14,7 @@ import { incompleteError, type ReadPage, readWalk } from './walk.ts'
 // Compares a whole list with the mirror, and writes no rows. A list may move while it is read, so a difference is what two looks agree on: a page
 // on which something is missing or different is asked for once more at once, and the whole list if it does not show rows of the mirror.
 
-const KINDS = ['missing', 'extra', 'different'] as const
+export const KINDS = ['missing', 'extra', 'different'] as const
 
 /** A difference between a list and the mirror. */
 export interface Difference {
@@ -147,8 +147,7 @@ async function compare(options: CompareOptions): Promise<Differences> {
     const { total } = job.collection
     const rules = { kind: 'full', firstPage: 1, total, maxPasses, lastCoverage } as const
     const reading = new WalkReading(rules, jobName(job))
-    const checkpoint = { pass: 1, nextPage: 1 }
-    observe({ kind: 'start', walk: { id: 0, checkpoint, resumed: false, rowsSeen: 0 } })
+    observe({ kind: 'start', walk: { id: 0, nextPage: 1, resumed: false, rowsSeen: 0 } })
     let newRejects = 0
     const result = await readWalk({
       ...options,

@@ -13,7 +13,7 @@ export type WalkEvent =
   | { kind: 'pass'; why: string; pass: number }
 
 /** What is reported of a walk that begins or continues. */
-export type StartedWalk = Pick<Walk, 'id' | 'checkpoint' | 'resumed' | 'rowsSeen'>
+export type StartedWalk = Pick<Walk, 'id' | 'nextPage' | 'resumed' | 'rowsSeen'>
 
 export interface ReadOptions {
   job: Job

@@ -125,7 +125,7 @@ it.each<[ErrorCode, minutes: number[], warnings: number]>([
   },
 )
 
-const walk = { id: 1, checkpoint: { pass: 1, nextPage: 2 } } as NonNullable<JobResult['walk']>
+const walk = { id: 1, nextPage: 2 } as NonNullable<JobResult['walk']>
 
 it.each<[string, Partial<JobResult>, ErrorCode, level: string, event: string]>([
   ['a refresh that comes again', { trigger: 'refresh' }, 'UNAUTHORIZED', 'debug', 'run_not_begun'],

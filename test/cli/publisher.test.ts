@@ -36,7 +36,10 @@ async function createScene({ isRead = true } = {}) {
         signal: new AbortController().signal,
       },
       logger: pino({ level: 'debug' }, { write }),
-      mirror: { run: async (rule) => runRule(mirror.connection, rule(SQLITE)) },
+      mirror: {
+        read: async (rule) => runRule(mirror.connection, rule(SQLITE)),
+        write: async (rule) => runRule(mirror.connection, rule()),
+      },
       isService,
     })
   const walk = await beginTestWalk(mirror, jobOf())

@@ -128,7 +128,13 @@ export const BEGIN: BeginRun = {
 /** Completes a walk over a list that stood still. */
 export async function complete({ store }: TestMirror, job: Job, walk: Walk): Promise<void> {
   const run = { id: 0, traffic: NO_TRAFFIC }
-  await store.closeWalk(leaseOf(job), { walk, run, outcome: STEADY, removals: 'none', refresh: null })
+  await store.closeWalk(leaseOf(job), {
+    walkId: walk.id,
+    run,
+    outcome: STEADY,
+    removals: 'none',
+    refresh: null,
+  })
 }
 
 /** A walk and its run, as `runJob` begins them, into which pages are saved by hand. */
@@ -150,6 +156,7 @@ export function leaseOf(job: Job): Lease {
     lastCoverage: null,
     refresh: null,
     rowsAdded: 0,
+    epoch: 0,
     lastPageAt: 0,
   }
 }

@@ -185,7 +185,13 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       const { lease, walk, run } = await openWalk(['{"id":1}'])
       expect(lease).toMatchObject({ refresh: null, rowsAdded: 0 })
 
-      await store.closeWalk(lease, { walk, run, outcome: STEADY, removals: 'none', refresh: STATE })
+      await store.closeWalk(lease, {
+        walkId: walk.id,
+        run,
+        outcome: STEADY,
+        removals: 'none',
+        refresh: STATE,
+      })
       expect((await freeLease()).refresh).toEqual(STATE)
 
       const later = { ...STATE, settledAt: STATE.settledAt + 1, freshAsOf: STATE.freshAsOf + 1 }

@@ -72,7 +72,7 @@ export async function begin(
     missing: (atOnce = false) =>
       store.findMissing(lease, { walkId: walk.id, keyed: seen.size, isSeen: (id) => seen.has(id), atOnce }),
     close: (removals = 'none', outcome = STEADY) =>
-      store.closeWalk(lease, { walk, run, outcome, removals, refresh: null }),
+      store.closeWalk(lease, { walkId: walk.id, run, outcome, removals, refresh: null }),
     finish: (status, code = null) => store.finishRun(run, { status, errorCode: code, errorMessage: code }),
   }
 }

@@ -100,7 +100,7 @@ async function databaseAndLists(configured: Config, runtime: Runtime, globals: G
         fault ?? `${config.database} can be written`,
         fault === null ? 0 : 4,
       )
-      const impossible = await session.run((dialect) => impossibleCollections(dialect, config.collections))
+      const impossible = await session.read((dialect) => impossibleCollections(dialect, config.collections))
       if (impossible.length > 0)
         return [database, ...impossible.map((text) => finding('configuration', text, 2))]
       const stop = AbortSignal.any([runtime.signal, AbortSignal.timeout(REQUESTS_MS)])

@@ -26,11 +26,11 @@ export async function run(
     return 0
   }
   return inMirror(runtime, globals, { config, evenUnread: true }, async (mirror) => {
-    const mirrored = await mirror.run(listedOrganizations)
+    const mirrored = await mirror.read(listedOrganizations)
     const { id, name } = organizationToForget(org, [...mirrored, ...organizations])
     const shown = printable(name)
     const configured = organizations.find((one) => one.id === id)?.collections.map((one) => one.name) ?? []
-    const held = await mirror.run(() => collectionsOf(id))
+    const held = await mirror.read(() => collectionsOf(id))
     const known = [...new Set([...held, ...configured])]
     const stranger = options.collection.find((one) => !known.includes(one))
     if (stranger !== undefined)

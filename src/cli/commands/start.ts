@@ -145,7 +145,7 @@ async function planOf(
   runOne: RunOne,
 ): Promise<PlannedJob[]> {
   const { now, logger } = session
-  const last = await session.run(lastRuns)
+  const last = await session.read(lastRuns)
   const planned = jobs.map((selected): PlannedJob => {
     const { organization, job } = selected
     const schedule = { expression: organization.schedule, timezone: config.timezone }

@@ -1,5 +1,5 @@
 import { ERRORS, worstExitCode } from '../../errors.ts'
-import { type Difference, type Differences, type VerifyResult, verifyJob } from '../../sync/verify.ts'
+import { type Difference, type Differences, KINDS, type VerifyResult, verifyJob } from '../../sync/verify.ts'
 import { counted, grouped, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
@@ -75,8 +75,7 @@ function word(text: string, most: number): string {
 }
 
 function summaryText({ items, counts, listed, moved, coverage, isExtraKnown }: Differences): string {
-  const kinds = ['missing', 'extra', 'different'] as const
-  const apart = kinds.filter((kind) => counts[kind] > 0).map((kind) => `${grouped(counts[kind])} ${kind}`)
+  const apart = KINDS.filter((kind) => counts[kind] > 0).map((kind) => `${grouped(counts[kind])} ${kind}`)
   const hasMoved = moved > 0 || coverage === 'repaired' || coverage === 'drifted'
   const isCut = listed.length < counts.missing + counts.extra + counts.different
   const hints = [

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { ErrorCode, KnownError } from '../../errors.ts'
+import { ERRORS, type ErrorCode, type KnownError } from '../../errors.ts'
 import type { JobEvent, JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { ownerName, workText } from '../../sync/run.ts'
@@ -20,8 +20,7 @@ export interface ReporterOptions {
 /** A shorter wait only spreads requests as usual, and is logged for debugging only. */
 const LOGGED_WAIT_MS = 5000
 
-/** Faults that all lists have at once: told as a fault of one list, not of each, and after this long again. */
-const SHARED: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'DATABASE'])
+/** A fault that all lists have at once is told as one of one list, not of each, and after this long again. */
 const TOLD_AGAIN_MS = 300_000
 
 export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
@@ -31,7 +30,7 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
   function isTold(event: 'retry' | 'finish', code: ErrorCode): boolean {
     const key = `${event} ${code}`
     const last = toldAt.get(key) ?? Number.NEGATIVE_INFINITY
-    if (SHARED.has(code) && Math.abs(now() - last) < TOLD_AGAIN_MS) return true
+    if (ERRORS[code].ofAll && Math.abs(now() - last) < TOLD_AGAIN_MS) return true
     toldAt.set(key, now())
     return false
   }
@@ -54,8 +53,8 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
             return
           }
           case 'start': {
-            const { id, checkpoint, resumed } = event.walk
-            const fields = { event: 'walk_resumed', walk_id: id, page: checkpoint.nextPage }
+            const { id, nextPage, resumed } = event.walk
+            const fields = { event: 'walk_resumed', walk_id: id, page: nextPage }
             if (resumed) log.info(fields, 'an interrupted walk continues')
             return
           }
@@ -171,7 +170,7 @@ function logRun(log: Logger, result: JobResult, ms: number, level: Level): void 
   }
   const end = endText(error, run)
   const status = error ? end : 'succeeded'
-  const walked = { walk_id: walk?.id, first_page: walk?.checkpoint.nextPage, items, coverage }
+  const walked = { walk_id: walk?.id, first_page: walk?.nextPage, items, coverage }
   const sure = error || coverage === null ? '' : `, ${coverage}`
   const why = untrusted ? `; it removed nothing, since ${untrusted}` : ''
   log[heldBack || untrusted ? 'warn' : level](

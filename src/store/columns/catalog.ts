@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../json/value.ts'
+import { integerIn, type JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
 import type { Notice } from '../../sync/types.ts'
 import {
@@ -87,12 +87,6 @@ export function keyValues(
 ): (string | bigint)[] | null {
   const values = key.map(({ text }, index) => (types[index] === 'TEXT' ? text : integerIn(text)))
   return values.every((value) => value !== null) ? values : null
-}
-
-function integerIn(text: string): bigint | null {
-  if (!/^-?\d{1,19}$/.test(text)) return null
-  const number = BigInt(text)
-  return String(number) === text && BigInt.asIntN(64, number) === number ? number : null
 }
 
 /** @param columns As they were stored. Before the first key those of the key are missing: their names and places are reserved for them. */

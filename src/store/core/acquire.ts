@@ -1,6 +1,6 @@
 import type { Acquired, Lease, Store } from '../../sync/store.ts'
 import type { Coverage, Job, Trigger } from '../../sync/types.ts'
-import { joinLast, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
+import { JOIN_COMPLETE, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
 import { namesOf, ownJobOf } from './jobs.ts'
 import type { Leases } from './leases.ts'
 import { assertAddressKept } from './settings.ts'
@@ -37,7 +37,7 @@ const LEASE = `
     job.refresh, job.rows_added AS "rowsAdded", job.refreshed_at AS "refreshedAt", complete.coverage,
     (SELECT max(updated_at) FROM sync_walks WHERE ${OF_OUTER_JOB}) AS "lastPageAt"
   FROM sync_jobs AS job
-  ${joinLast('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
+  ${JOIN_COMPLETE}
   WHERE ${THIS_JOB}
 `
 

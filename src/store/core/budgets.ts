@@ -20,9 +20,12 @@ interface BudgetRow extends BudgetNews {
 /** The version of a budget that nobody has written yet. */
 const UNWRITTEN = 0
 
+/** Runs a rule of one statement, which may write: it is a transaction by itself, at half the price of one around it. */
+export type Single = <T>(begin: () => Rule<T>) => Promise<T>
+
 /** The budgets of requests: the version decides who was first. `compare`: what the answer of a shared clock is told. */
 export function createBudgets(
-  { dialect, single }: Pick<Runner, 'dialect' | 'single'>,
+  { dialect, single }: Pick<Runner, 'dialect'> & { single: Single },
   compare: () => (at: number) => void = () => () => {},
 ): BudgetStore {
   async function ask<T extends BudgetNews>(begin: () => Rule<T | null>): Promise<T | null> {

@@ -16,13 +16,12 @@ import {
   timeOf,
 } from './sql.ts'
 import { knownCatalog } from './tables.ts'
+import { ofWalks } from './walks.ts'
 
 // What `forget` deletes of a job, and of an organization.
 
 /** How much was deleted of a job. */
 export type Holdings = Record<'rows' | 'versions' | 'rejects' | 'walks' | 'runs', number>
-
-const OF_WALKS = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
 
 /** Makes a job look as if it was never read, before the rest is deleted. */
 function* markForgotten(job: JobNames, at: string): Rule<Holdings> {
@@ -73,8 +72,8 @@ function ofTable(table: string, key: readonly string[], where: string): ForgetSo
 /** What is deleted in batches, in this order, and which number counts it: walks after what is found by them. */
 const IN_BATCHES: readonly [keyof Holdings | null, ForgetSome][] = [
   [null, ofTable('sync_missing', ['organization_id', 'collection', 'key'], OF_JOB)],
-  [null, ofTable('sync_refreshed', ['walk_id', 'key'], OF_WALKS)],
-  [null, ofTable('sync_pages', ['walk_id', 'ordinal'], OF_WALKS)],
+  [null, ofTable('sync_refreshed', ['walk_id', 'key'], ofWalks())],
+  [null, ofTable('sync_pages', ['walk_id', 'ordinal'], ofWalks())],
   ['walks', ofTable('sync_walks', ['id'], OF_JOB)],
   ['rejects', ofTable('sync_rejects', ['organization_id', 'collection', 'fingerprint'], OF_JOB)],
   ['rows', forgetRows],

@@ -11,12 +11,10 @@ import { all, type Dialect, one, type Rule, run, timeOf } from './sql.ts'
 /** A job by its names. */
 export type JobNames = Readonly<Record<'organization' | 'collection', string>>
 
-type NamedJob = Pick<Job, 'organization' | 'collection'>
-
 /** The condition for the rows of a job, with the parameters of `namesOf`. */
 export const OF_JOB = 'organization_id = :organization::text AND collection = :collection::text'
 
-export function namesOf({ organization, collection }: NamedJob): JobNames {
+export function namesOf({ organization, collection }: Job): JobNames {
   return { organization: organization.id, collection: collection.name }
 }
 
@@ -29,7 +27,7 @@ export interface OwnJob {
   epoch: number
 }
 
-export function ownJobOf({ job, epoch = 0 }: Lease): OwnJob {
+export function ownJobOf({ job, epoch }: Lease): OwnJob {
   return { job: namesOf(job), name: jobName(job), epoch }
 }
 

@@ -1,3 +1,4 @@
+import { jobKey, partsOfProcessName } from '../../text.ts'
 import { type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
 import { all, msOf, one, type Rule, type Runner, run, type StoredTime, timeOf } from './sql.ts'
 
@@ -223,7 +224,7 @@ const TAKE = `
 `
 
 function keyOf({ organization, collection }: JobNames): string {
-  return `${organization}/${collection}`
+  return jobKey(organization, collection)
 }
 
 /** Gives a job back, unless another process has taken it since. */
@@ -263,7 +264,7 @@ export function* daemons(isAlive: IsAlive, now: number): Rule<(DaemonRecord & { 
   `)
   return rows.map(({ name, heardAt, startedAt, configuration }) => ({
     name,
-    pid: Number(/-(\d+)-[0-9a-f]+$/.exec(name)?.[1] ?? 0),
+    pid: Number(partsOfProcessName(name)?.pid ?? 0),
     since: timeOf(startedAt),
     running: isAlive(name) ?? wasHeard(heardAt, now, 2 * IDLE_BEAT_EVERY_MS),
     configuration,

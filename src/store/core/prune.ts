@@ -3,7 +3,7 @@ import { tableName } from '../columns/catalog.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
 import { BATCH_ROWS, type Dialect, deleteBatch, type Rule, run } from './sql.ts'
 import { knownCatalog } from './tables.ts'
-import { LAST_TRUSTED } from './walks.ts'
+import { LAST_TRUSTED, ofWalks } from './walks.ts'
 
 // Deletes what runs of a job have left and no walk needs any more.
 
@@ -23,10 +23,6 @@ const KEPT_WALKS = `
   UNION
   SELECT min(id) FROM sync_walks WHERE ${OF_JOB} AND pages > 0 AND id >= ${LAST_TRUSTED} GROUP BY path, scope
 `
-
-function ofWalks(which: string): string {
-  return `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB} AND (${which}))`
-}
 
 /**
  * Deletes a batch: the page ledger of closed walks, and what was read while they were open; then closed walks and rows of `sync_runs` older than

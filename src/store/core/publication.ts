@@ -1,3 +1,4 @@
+import { jobKey } from '../../text.ts'
 import { saveSetting, setting } from './settings.ts'
 import { all, one, type Rule, run } from './sql.ts'
 
@@ -33,10 +34,10 @@ const TIMES = ['as_of', 'last_complete_at', 'fresh_as_of', 'last_run_at']
 
 /** What of the mirror the file lacks: nothing, only times, or more. A run that has begun is no news. */
 export function newsOf(mirror: Shown, file: Shown): 'none' | 'times' | 'more' {
-  const before = new Map(file.lists.map((line) => [`${line.organization_id} ${line.collection}`, line]))
+  const before = new Map(file.lists.map((line) => [jobKey(line.organization_id, line.collection), line]))
   const lists = mirror.lists.map((line) => {
     const { last_run_status, error_code, last_run_at } =
-      before.get(`${line.organization_id} ${line.collection}`) ?? line
+      before.get(jobKey(line.organization_id, line.collection)) ?? line
     return line.last_run_status === 'running' ? { ...line, last_run_status, error_code, last_run_at } : line
   })
   if (mirror.rest !== file.rest || textOf(lists, false) !== textOf(file.lists, false)) return 'more'

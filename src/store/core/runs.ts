@@ -1,6 +1,7 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { joinLast, OF_OUTER_JOB } from '../schema.ts'
+import { jobKey } from '../../text.ts'
+import { BY_PLAN, JOIN_COMPLETE, joinLast, OF_OUTER_JOB } from '../schema.ts'
 import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
 import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
@@ -36,7 +37,7 @@ export function* beginRun(
       walkId: walk?.id ?? null,
       trigger,
       at,
-      firstPage: walk?.checkpoint.nextPage ?? null,
+      firstPage: walk?.nextPage ?? null,
       // What an earlier run found on its walk counts, too.
       brief: brief && !walk?.resumed ? 1 : 0,
     },
@@ -133,8 +134,8 @@ const LAST = `
     job.organization_id AS organization, job.collection, complete.started_at AS "completedAt", planned.started_at AS "startedAt",
     CASE WHEN EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_OUTER_JOB} AND status = 'open' AND origin = 'sync') THEN 1 ELSE 0 END AS unfinished
   FROM sync_jobs AS job
-  ${joinLast('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
-  ${joinLast('sync_runs', 'planned', "trigger IN ('schedule', 'manual')")}
+  ${JOIN_COMPLETE}
+  ${joinLast('sync_runs', 'planned', BY_PLAN)}
   WHERE job.configured = 1
 `
 
@@ -147,12 +148,12 @@ export function* lastRuns(): Rule<(organization: string, collection: string) => 
   const rows = yield* all<LastRow>(LAST)
   const byJob = new Map(
     rows.map(({ organization, collection, completedAt, startedAt, unfinished }) => [
-      `${organization} ${collection}`,
+      jobKey(organization, collection),
       { completedAt: msOrNull(completedAt), startedAt: msOrNull(startedAt), unfinished: unfinished === 1 },
     ]),
   )
   const never = { completedAt: null, startedAt: null, unfinished: false }
-  return (organization, collection) => byJob.get(`${organization} ${collection}`) ?? never
+  return (organization, collection) => byJob.get(jobKey(organization, collection)) ?? never
 }
 
 function msOrNull(time: StoredTime | null): number | null {

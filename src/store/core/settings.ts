@@ -8,7 +8,7 @@ export function* setting(name: string): Rule<string | null> {
   return row?.value ?? null
 }
 
-/** Writes a setting unless it has that value already. `program` is the version of the program that used the mirror last. */
+/** Writes a setting unless it has that value already. */
 export function saveSetting(name: string, value: string): Rule<number> {
   return run(
     `

@@ -91,8 +91,6 @@ export interface Runner {
   reading<T>(rule: Rule<T>): Promise<T>
   /** Runs a rule in a transaction. `begin` makes the rule, again if the transaction runs twice. */
   writing<T>(begin: () => Rule<T>): Promise<T>
-  /** Runs a rule of one statement, which may write: it is a transaction by itself, at half the price of one around it. */
-  single<T>(begin: () => Rule<T>): Promise<T>
   /** Runs batches until one returns true. Returns false if the signal to stop came before that; the first batch runs even then. */
   inBatches(batch: () => Promise<boolean>): Promise<boolean>
   /** Makes the statistics by which people's queries are planned, where the database does not do so itself. */

@@ -1,47 +1,49 @@
-import { JOIN_LAST_RUN, joinLast, OF_OUTER_JOB } from '../schema.ts'
+import type { End } from '../../sync/refresh/ends.ts'
+import type { HeldBackReason } from '../../sync/store.ts'
+import type { Coverage, Trigger, WalkPlan } from '../../sync/types.ts'
+import { BY_PLAN, JOIN_COMPLETE, JOIN_LAST_RUN, joinLast, OF_OUTER_JOB } from '../schema.ts'
 import { type DaemonRecord, daemons, type IsAlive, livingOwners } from './leases.ts'
 import { publishFailure } from './publication.ts'
 import { all, one, quoted, type Rule, timeOf } from './sql.ts'
 
 // What `status` reads of the mirror.
 
-/** A column: its expression, and the type of its values. */
-function column<T>(sql: string): { sql: string; of?: T } {
-  return { sql }
+/** A column: its expression, and its value for a list of which nothing is in the mirror yet; null where it can be that. */
+function column<T>(sql: string, ...[none]: null extends T ? [] : [T]): { sql: string; none: T } {
+  return { sql, none: (none ?? null) as T }
 }
 
-type Values<Table> = { [Name in keyof Table]-?: Table[Name] extends { of?: infer T } ? T : never }
+type Values<Table> = { [Name in keyof Table]: Table[Name] extends { none: infer T } ? T : never }
 
 /** `sync_status`. Times as in the mirror. */
 const LIST = {
-  organization_id: column<string>('sync_status.organization_id'),
-  organization: column<string>('sync_status.organization'),
-  collection: column<string>('sync_status.collection'),
-  rows: column<number>('sync_status.rows'),
+  organization_id: column<string>('sync_status.organization_id', ''),
+  organization: column<string>('sync_status.organization', ''),
+  collection: column<string>('sync_status.collection', ''),
+  rows: column<number>('sync_status.rows', 0),
   as_of: column<string | null>('as_of'),
   last_complete_at: column<string | null>('last_complete_at'),
-  coverage: column<'steady' | 'repaired' | 'drifted' | null>('sync_status.coverage'),
+  coverage: column<Coverage | null>('sync_status.coverage'),
   fresh_as_of: column<string | null>('sync_status.fresh_as_of'),
-  newest: column<'first' | 'last' | null>('sync_status.newest'),
+  newest: column<End | null>('sync_status.newest'),
   last_run_at: column<string | null>('last_run_at'),
   /** As in `sync_runs`: `running` also after the process was killed. */
   last_run_status: column<'running' | 'succeeded' | 'failed' | 'interrupted' | null>('last_run_status'),
   error_code: column<string | null>('sync_status.error_code'),
   failing_since: column<string | null>('sync_status.failing_since'),
   held_since: column<string | null>('sync_status.held_since'),
-  removals_held: column<number>('sync_status.removals_held'),
+  removals_held: column<number>('sync_status.removals_held', 0),
 }
 
 /** A row of `sync_status`. */
 export type ListRow = Values<typeof LIST>
 
-const BY_PLAN = "trigger IN ('schedule', 'manual')"
 const BUDGETS = "('all', job.organization_id, organizations.last_fingerprint)"
 const OF_BUDGET = `FROM sync_gates WHERE scope IN ${BUDGETS}`
 
 /** What `status` reads of each list beside its row of `sync_status`. */
 const DETAILS = {
-  configured: column<number>('job.configured'),
+  configured: column<number>('job.configured', 1),
   /** The process that works on it, or did so when it died. Keep it out of all output, like the next one. */
   owner: column<string | null>('job.owner'),
   /** The fingerprint of the token that it used last. */
@@ -58,7 +60,7 @@ const DETAILS = {
   failing_code: column<string | null>('job.failing_code'),
   failing_message: column<string | null>('job.failing_message'),
   /** Why removals are held back; null if none are. */
-  held_why: column<'brake' | 'empty' | null>('CASE WHEN sync_status.removals_held > 0 THEN job.held_why END'),
+  held_why: column<HeldBackReason | null>('CASE WHEN sync_status.removals_held > 0 THEN job.held_why END'),
   /** Those of them that the list no longer has since its filters or its path were changed. */
   held_out_of_scope: column<number | null>(`CASE WHEN sync_status.removals_held > 0 THEN (
       SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'held' AND reason = 'out_of_scope'
@@ -70,8 +72,8 @@ const DETAILS = {
   last_run_pages: column<number | null>('run.pages'),
   last_run_waited_ms: column<number | null>('run.rate_limit_wait_ms'),
   /** The open walk: that of the last run, else the latest. `walk_filters`: a JSON object, those of the configuration among them. */
-  walk_origin: column<'sync' | 'backfill' | null>('walk.origin'),
-  walk_kind: column<'full' | 'partial' | null>('walk.kind'),
+  walk_origin: column<WalkPlan['origin'] | null>('walk.origin'),
+  walk_kind: column<WalkPlan['kind'] | null>('walk.kind'),
   walk_filters: column<string | null>('walk.filters'),
   walk_first_page: column<number | null>('walk.first_page'),
   walk_page: column<number | null>('walk.next_page'),
@@ -80,12 +82,15 @@ const DETAILS = {
   walk_total: column<number | null>('walk.total'),
   walk_updated_at: column<string | null>('walk.updated_at'),
   /** Runs that went on with it, read pages, and stopped where they had begun: other pages come, and this one does not. */
-  walk_stops: column<number>(`(
+  walk_stops: column<number>(
+    `(
       SELECT count(*) FROM sync_runs
       WHERE ${OF_OUTER_JOB} AND walk_id = walk.id AND status = 'failed' AND pages > 0 AND first_page = walk.next_page
-    )`),
+    )`,
+    0,
+  ),
   /** What its process does: the `trigger` of its run, or `verify`; null: nothing, or it is about to begin. */
-  work: column<'schedule' | 'manual' | 'backfill' | 'refresh' | 'verify' | null>(`CASE
+  work: column<Trigger | 'verify' | null>(`CASE
       WHEN job.verifying = 1 THEN 'verify'
       WHEN latest.status = 'running' THEN latest.trigger
       WHEN walked.status = 'running' THEN walked.trigger
@@ -147,7 +152,7 @@ const STATUS = `
   JOIN organizations ON organizations.id = job.organization_id
   ${JOIN_LAST_RUN}
   ${joinLast('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND died = 0`)}
-  ${joinLast('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
+  ${JOIN_COMPLETE}
   ${joinLast('sync_walks', 'open', "status = 'open'")}
   LEFT JOIN sync_walks AS walk
     ON walk.id = coalesce((SELECT id FROM sync_walks WHERE id = run.walk_id AND status = 'open'), open.id)
@@ -162,22 +167,19 @@ function withTimes<T extends object>(row: T): T {
   return { ...row, ...Object.fromEntries(times) }
 }
 
-const { refresh: _, ...EMPTY } = Object.fromEntries(
-  Object.keys({ ...LIST, ...DETAILS }).map((name) => [name, null]),
+const { refresh: _, ...NOTHING } = Object.fromEntries(
+  Object.entries({ ...LIST, ...DETAILS }).map(([name, { none }]) => [name, none]),
 ) as unknown as ListRow & Details
 
 /** The row of a configured list of which nothing is in the mirror yet. */
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
   return {
-    ...EMPTY,
+    ...NOTHING,
     refreshed_every_ms: null,
     refresh_share: null,
     organization_id: organization.id,
     organization: organization.name,
     collection,
-    configured: 1,
-    rows: 0,
-    removals_held: 0,
     running: false,
   }
 }

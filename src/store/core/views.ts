@@ -10,8 +10,7 @@ import {
 } from '../columns/catalog.ts'
 import { type ColumnLimits, foldName, freeName, freeNames } from '../columns/column.ts'
 import { type ArrayValue, fitsElements } from '../columns/row.ts'
-import type { ArrayView, ArrayViews, KnownColumns } from './known-columns.ts'
-import { saveColumns } from './known-columns.ts'
+import { type ArrayView, type ArrayViews, type KnownColumns, saveColumns } from './known-columns.ts'
 import { all, type Dialect, quoted, type Rule, SQL_TYPES } from './sql.ts'
 
 // The views of a collection: `orders_raw`, `orders_versions`, `orders_changes`, and `orders__FIELD` of each array of objects.

@@ -16,29 +16,28 @@ import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
 const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}), 0)`
 
+/** The condition for what belongs to these walks of a job. */
+export function ofWalks(which = '1 = 1'): string {
+  return `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB} AND (${which}))`
+}
+
 /** The id of a job's last trusted walk; 0: there is none. */
 export const LAST_TRUSTED = `coalesce((
   SELECT max(id) FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' AND untrusted IS NULL
 ), 0)`
 
 const WALK = `
-  id, origin, kind, path, filters, first_page AS "firstPage", next_page AS "nextPage", passes, pages, rows_seen AS "rowsSeen",
+  id, origin, kind, path, filters, first_page AS "firstPage", next_page AS "nextPage", pages, rows_seen AS "rowsSeen",
   new_rejects AS "newRejects", untrusted, rules, started_at AS "startedAt", updated_at AS "updatedAt", rows_added_before AS "rowsAddedBefore"
 `
 
-type WalkRow = Omit<OpenWalk & Walk, 'rules' | 'checkpoint' | 'resumed' | 'startedAt' | 'updatedAt'> &
-  Record<'startedAt' | 'updatedAt', StoredTime> & {
-    rules: string
-    nextPage: number | null
-    pages: number
-    passes: number
-  }
+type WalkRow = Omit<OpenWalk & Walk, 'rules' | 'resumed' | 'startedAt' | 'updatedAt'> &
+  Record<'startedAt' | 'updatedAt', StoredTime> & { rules: string; pages: number }
 
-function walkOf({ pages, passes: pass, nextPage, startedAt, updatedAt, rules, ...walk }: WalkRow) {
+function walkOf({ pages, startedAt, updatedAt, rules, ...walk }: WalkRow) {
   return {
     ...walk,
     rules: JSON.parse(rules) as KeptRules,
-    checkpoint: { pass, nextPage },
     resumed: pages > 0,
     startedAt: msOf(startedAt),
     updatedAt: msOf(updatedAt),
@@ -108,12 +107,12 @@ export function* resumeWalk(job: Job, walkId: number, rules: KeptRules, at: stri
 /** Completes or abandons a walk. What is to be removed or held back is so already. */
 export function* closeWalk(
   job: Job,
-  { walk, outcome, refresh }: WalkClosing,
+  { walkId, outcome, refresh }: WalkClosing,
   at: string,
 ): Rule<{ heldBack: HeldRemovals | null }> {
-  if (outcome === null) yield* abandonWalk(walk.id, at)
+  if (outcome === null) yield* abandonWalk(walkId, at)
   else {
-    yield* completeWalk(walk.id, outcome, at)
+    yield* completeWalk(walkId, outcome, at)
     if (refresh) yield* saveRefresh(job, refresh)
   }
   return { heldBack: yield* heldRemovals(job) }

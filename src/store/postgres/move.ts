@@ -198,18 +198,13 @@ async function copyTable(
   )
 }
 
-interface LastId {
-  name: string
-  id: number
-}
-
 /** The last id that each table of the file has given, also where its row is gone. */
-function lastIds(): Rule<LastId[]> {
+function lastIds(): Rule<{ name: string; id: number }[]> {
   return all("SELECT name, seq AS id FROM sqlite_sequence WHERE seq > 0 AND name LIKE 'sync\\_%' ESCAPE '\\'")
 }
 
 /** Sets the counters behind the highest number that was copied, and the ids behind the last that was given. */
-function* countOn(given: readonly LastId[]): Rule<void> {
+function* countOn(given: readonly { name: string; id: number }[]): Rule<void> {
   const counters = yield* all<{ statement: string }>(`
     SELECT format(
       'SELECT setval(%L, max(%I)) FROM %s', pg_get_serial_sequence(attrelid::regclass::text, attname), attname, attrelid::regclass

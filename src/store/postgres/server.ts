@@ -104,7 +104,6 @@ export function runnerOn(
     isLocal: false,
     reading: server.read,
     writing: server.write,
-    single: (begin) => server.read(begin()),
     async inBatches(batch) {
       while (!(await batch())) if (signal.aborted) return false
       return true

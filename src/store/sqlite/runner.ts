@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import { MirrorLostError } from '../../errors.ts'
 import { TABLE_KINDS, tableName } from '../columns/catalog.ts'
+import type { Single } from '../core/budgets.ts'
 import { all, createStopWatch, exec, one, quoted, type Rule, type Runner } from '../core/sql.ts'
 import { knownCollections } from '../core/tables.ts'
 import { assertKnownVersion } from '../schema.ts'
@@ -45,7 +46,7 @@ const LOOK_BESIDE_EVERY_MS = 250
 const REST_MS = 20
 
 /** Runs rules on the file, each that writes in an immediate transaction of its own. Throws MirrorError. */
-export function runnerOn(connection: Connection, patience: Patience): Runner {
+export function runnerOn(connection: Connection, patience: Patience): Runner & { single: Single } {
   const file = connection.name
   const { now, sleep, signal } = patience
   const wait = createLockWait(file, patience)

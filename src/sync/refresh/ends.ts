@@ -1,4 +1,4 @@
-import { type ErrorCode, JobError } from '../../errors.ts'
+import { ERRORS, JobError } from '../../errors.ts'
 
 // How one end of a list is read: from there inwards, until enough rows in a row are old news; and over the pages before once more where
 // something moved meanwhile, so that a row may have slid past the reading.
@@ -57,7 +57,6 @@ const MOST_AT_FIRST = 8
 const MOST_A_PAGE = 2
 /** Answers in the search for the last page: a list that grows may always name a later one. */
 const MOST_SOUGHT = 5
-const PAST_THE_END: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUEST', 'UNEXPECTED_STATUS']
 
 /**
  * Reads a list from one end inwards. Rows first seen after `settledAt` are news.
@@ -166,7 +165,7 @@ function* seekLast<Id>(shown: Shown, reading: EndReading): Asking<Id, WrittenAns
 
 /** Whether an API may refuse a page with this error since the list has become shorter. */
 export function mayBePastEnd(error: unknown, page: number): boolean {
-  return page > 1 && error instanceof JobError && PAST_THE_END.includes(error.code)
+  return page > 1 && error instanceof JobError && ERRORS[error.code].pastTheEnd === true
 }
 
 /** The rows that a reading meets, from the newest on. */

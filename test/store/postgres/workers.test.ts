@@ -104,7 +104,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const refused = { code: 'BUSY' }
     await expect(state.commit(lease, page)).rejects.toMatchObject(refused)
     await expect(state.findMissing(lease, RULE)).rejects.toMatchObject(refused)
-    const closing = { walk, run, outcome: null, removals: 'none' as const, refresh: null }
+    const closing = { walkId: walk.id, run, outcome: null, removals: 'none' as const, refresh: null }
     await expect(state.closeWalk(lease, closing)).rejects.toMatchObject(refused)
     await expect(state.beginRun(lease, BEGIN)).rejects.toMatchObject(refused)
     await state.release(lease)
