@@ -11,7 +11,7 @@ const tables = ({ workspace }: Scene) =>
     "SELECT group_concat(name ORDER BY name) FROM sqlite_schema WHERE type = 'table' AND (name LIKE 'orders%' OR name LIKE 'invoices%')",
   )
 
-it('the tables of a configured collection are there from the first command on that writes the mirror, whatever the API says', async ({
+it('the tables and views of a configured collection are there from the first command on that writes the mirror, whatever the API says', async ({
   scene,
 }) => {
   const { workspace, api, configure } = scene
@@ -20,6 +20,8 @@ it('the tables of a configured collection are there from the first command on th
 
   expect((await workspace.run(['sync', '--collection', 'orders'])).code).toBe(3)
   expect(tables(scene)).toBe(ALL)
+  for (const view of ['raw', 'versions', 'changes'])
+    expect(workspace.rows(`SELECT number, line__no FROM invoices_${view}`)).toEqual([])
   const stdout = '_organization_id,number,line__no,_first_seen_at,_changed_at\n'
   expect(await workspace.run('export invoices --format csv'.split(' '))).toMatchObject({ code: 0, stdout })
 })

@@ -1,43 +1,11 @@
 import { expect, it } from 'vitest'
-import { type Reply, serve } from '../helpers/list-server.ts'
+import { serve } from '../helpers/list-server.ts'
 import { faultsOf } from '../helpers/processes.ts'
 import { ACME, createScene } from '../helpers/scene.ts'
-import { leaksOf, organization } from '../helpers/workspace.ts'
+import { leaksOf } from '../helpers/workspace.ts'
 
-// Where the token may not show and requests may not go, whatever happens and whoever asks for it. Each workspace looks for
-// its tokens in all that the program wrote.
-
-/** Answers that show the token that came, as debug pages do. */
-const ECHOES: Record<string, (token: string) => Reply> = {
-  SERVER_ERROR: (token) => ({ status: 500, body: { message: `You sent ${token}.`, token } }),
-  UNEXPECTED_STATUS: (token) => ({ status: 302, headers: { location: `/login?token=${token}` } }),
-  BAD_RESPONSE: (token) => ({ body: `<html><title>Whoops ${token}</title></html>` }),
-  LINK_REFUSED: (token) => ({
-    body: {
-      data: [{ id: 1 }],
-      links: { next: `http://${token}:x@evil.example/steal?token=${token}&page=3` },
-      meta: { current_page: 1, last_page: 2, total: 2 },
-    },
-  }),
-}
-
-it('the token shows in nothing that is written of answers that repeat it', async () => {
-  const organizations = Object.keys(ECHOES).map((code, index) => organization(code, index + 1))
-  const { workspace } = await createScene({
-    settings: { organizations },
-    instead: ({ token }) => {
-      const [, echo] = Object.entries(ECHOES).find(([code]) => token.includes(code)) ?? []
-      return echo?.(token) ?? null
-    },
-  })
-
-  const { code } = await workspace.run(['sync', '--log-level', 'trace'])
-
-  expect(code).toBe(1)
-  const ended = workspace.rows<{ code: string }>('SELECT error_code AS code FROM sync_runs ORDER BY 1')
-  expect(ended.map((run) => run.code)).toEqual(Object.keys(ECHOES).toSorted())
-  expect(workspace.leaks).toEqual([])
-})
+// Where the token may not show and requests may not go, whatever the process and its environment do. Each workspace looks for its tokens in all
+// that the program wrote; answers that repeat them: test/api/client-tokens.test.ts.
 
 it('the token shows in no output of a crash that nobody catches', async () => {
   const { workspace } = await createScene()

@@ -3,7 +3,7 @@ import type { Status } from '../../src/report/status.ts'
 import { items } from '../helpers/list-server.ts'
 import type { LogLine } from '../helpers/processes.ts'
 import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
-import type { Workspace } from '../helpers/workspace.ts'
+import { organization, type Workspace } from '../helpers/workspace.ts'
 
 const it = sceneTests()
 
@@ -59,3 +59,21 @@ it('a budget is one for all processes, is shown by status, and is kept for the n
   expect(jobs[0]).toMatchObject({ organization: 'acme', waiting_until: wait.until })
   expect(reason).toContain('our own limit')
 })
+
+it.for([
+  ['token', 2],
+  ['organization', 3],
+  ['all', 1],
+] as const)(
+  'of three organizations, two of which share a token, the scope %s makes %i budgets',
+  async ([scope, budgets], { scene: { workspace, configure } }) => {
+    configure({
+      organizations: [ACME, GLOBEX, organization('initech', 3, { token: ACME.token })],
+      rateLimit: { scope },
+    })
+
+    await workspace.run(['sync'])
+
+    expect(workspace.value('SELECT count(*) FROM sync_gates')).toBe(budgets)
+  },
+)

@@ -1,11 +1,12 @@
 import fs from 'node:fs'
 import { expect, it } from 'vitest'
-import type { Fault, Reply } from '../helpers/list-server.ts'
+import type { Fault } from '../helpers/list-server.ts'
 import { faultsOf, mustRun, type Running } from '../helpers/processes.ts'
 import { createScene, createStanding, sceneTests } from '../helpers/scene.ts'
 import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
 
-// Signals to real processes that wait or compute, and readers who read no more. How soon a wait for a lock ends: test/store/sqlite/runner.test.ts.
+// Signals to real processes that wait or compute, and readers who read no more. What a run keeps: test/sync/job.test.ts; how soon a wait for a
+// lock ends: test/store/sqlite/runner.test.ts.
 
 /** A byte now and then, and never the last one. */
 const trickle: Fault = (response) => {
@@ -13,44 +14,32 @@ const trickle: Fault = (response) => {
   response.on('close', () => clearInterval(timer))
 }
 
-/** A page that is not answered, and what the log says then; without end, so that who waits for it cannot have ended by itself. */
-const WAITS: ['start' | 'startHere', NodeJS.Signals, number, string, Reply, string][] = [
-  ['startHere', 'SIGINT', 130, 'a rate limit', { status: 429, headers: { 'retry-after': '600' } }, 'waiting'],
-  ['startHere', 'SIGTERM', 143, 'another try', { status: 500, body: {} }, 'request_retried'],
-  ['start', 'SIGHUP', 129, 'an answer that does not end', { fault: trickle }, ''],
-]
+it('SIGHUP ends a sync whose answer does not end with 129, and nothing is lost', async () => {
+  let isGiven = false
+  const { server, workspace } = await createScene({
+    list: ORDERS,
+    instead({ page }) {
+      if (page !== 3 || isGiven) return null
+      isGiven = true
+      return { fault: trickle }
+    },
+  })
+  const sync = workspace.start(['sync'])
+  await server.arrival(({ page }) => page === 3)
 
-it.each(WAITS)(
-  '(%s) %s ends a sync with %i, and nothing is lost: %s',
-  async (how, signal, code, _what, reply, event) => {
-    let isGiven = false
-    const { server, workspace } = await createScene({
-      list: ORDERS,
-      settings: { retry: { attempts: 4, minDelay: '1h', maxDelay: '1h' } },
-      instead({ page }) {
-        if (page !== 3 || isGiven) return null
-        isGiven = true
-        return reply
-      },
-    })
-    const sync = workspace[how](['sync'])
-    await (event ? sync.log((line) => line.event === event) : server.arrival(({ page }) => page === 3))
+  sync.kill('SIGHUP')
 
-    sync.kill(signal)
-
-    expect(await sync.ended).toMatchObject({ code, signal: null })
-    expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
-      { status: 'open', next_page: 3 },
-    ])
-    expect(workspace.rows('SELECT status, error_code, requests FROM sync_runs')).toEqual([
-      { status: 'interrupted', error_code: 'INTERRUPTED', requests: 3 },
-    ])
-    copyOf(workspace).close()
-    await workspace.run(['resume'])
-    expect((await workspace.run(['sync'])).code).toBe(0)
-    expectWhole(workspace)
-  },
-)
+  expect(await sync.ended).toMatchObject({ code: 129, signal: null })
+  expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
+    { status: 'open', next_page: 3 },
+  ])
+  expect(workspace.rows('SELECT status, error_code, requests FROM sync_runs')).toEqual([
+    { status: 'interrupted', error_code: 'INTERRUPTED', requests: 3 },
+  ])
+  copyOf(workspace).close()
+  expect((await workspace.run(['sync'])).code).toBe(0)
+  expectWhole(workspace)
+})
 
 const withMirror = sceneTests()
 

@@ -60,6 +60,7 @@ const refused = (why: RegExp) => ({ code: 4, stderr: matching(why) })
 
 describe.skipIf(server.missing !== null)('a command ends with 4, and says what to do,', () => {
   it.each<[string, () => ReturnType<typeof at>, RegExp]>([
+    ['nothing listens there', () => at({ port: 1 }), /cannot be reached/],
     ['there is no such database', () => at({ database: 'nowhere' }), /has no database nowhere: create it/],
     ['the server is too old', older, /is version 14: version 15 or later is needed/],
     [
@@ -107,23 +108,6 @@ describe.skipIf(server.missing !== null)('a command ends with 4, and says what t
     expect(await run('status')).toMatchObject({ code: 0, stdout: matching(/never/) })
   })
 })
-
-it.skipIf(server.missing !== null)(
-  'the password comes from the file that PGPASSFILE names, if nobody else may read it',
-  async () => {
-    const { workspace } = await asRole('keeper', 'SUPERUSER')
-    const file = workspace.file('pgpass')
-    fs.writeFileSync(file, '# a comment\nother:*:*:*:wrong\n*:*:*:keeper:a password of keeper\n', {
-      mode: 0o600,
-    })
-    // A process of its own: pg itself reads the variable.
-    const sync = () => workspace.start(['sync', '--log-level', 'trace'], { env: { PGPASSFILE: file } }).ended
-
-    expect((await sync()).code).toBe(0)
-    fs.chmodSync(file, 0o644)
-    expect(await sync()).toMatchObject(refused(/PGPASSFILE names \(chmod 600\)|refuses the role/))
-  },
-)
 
 describe.skipIf(server.missing !== null || process.env.TEST_POSTGRES_URL)(
   'the certificate of a server',
