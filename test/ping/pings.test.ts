@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createPings, type PingsOptions } from '../../src/ping/pings.ts'
 import { type Reply, serve } from '../helpers/list-server.ts'
 
@@ -101,5 +101,23 @@ describe('pings', () => {
     await stopped.pings.idle()
 
     expect([none.ends, stopped.ends, watch.asked.length]).toEqual([[], [], 1])
+  })
+
+  it('are given 10 seconds in all, which holds up nobody for longer', async () => {
+    const { timeout } = AbortSignal
+    const limits: number[] = []
+    vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+      limits.push(ms)
+      return timeout.call(AbortSignal, ms / 100)
+    })
+    onTestFinished(() => void vi.restoreAllMocks())
+    const mute = await createSwitch(() => ({ fault: () => {} }))
+    const { pings, ends } = pingsTo(mute.url)
+
+    pings.begin()(null)
+    await pings.idle()
+
+    expect(limits).toEqual([10_000, 10_000])
+    expect(ends).toEqual(['start no answer in time', 'success no answer in time'])
   })
 })

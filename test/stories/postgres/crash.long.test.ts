@@ -48,8 +48,8 @@ async function startCrashApi(limited: readonly string[], most: number) {
   let isAtRest = false
   let count = 0
 
-  function listFor(organization: string, collection: string): Item[] {
-    const name = `${organization} ${collection}`
+  function listFor(id: string, collection: string): Item[] {
+    const name = `${id} ${collection}`
     const list = lists.get(name) ?? newList()
     lists.set(name, list)
     return list
@@ -76,13 +76,13 @@ async function startCrashApi(limited: readonly string[], most: number) {
   }
 
   function reply(asked: Asked): Reply {
-    const { token, organization, collection } = asked
+    const { token, organization: id, collection } = asked
     times.set(token, [...(times.get(token) ?? []), Date.now()])
     if (revoked.has(token)) return { status: 401, body: { message: 'Unauthenticated.' } }
     const headers = isAtRest ? {} : admit(token, Date.now())
     if (!headers)
       return { status: 429, headers: { 'retry-after': '60' }, body: { message: 'Too Many Attempts.' } }
-    const list = listFor(organization, collection)
+    const list = listFor(id, collection)
     if (!isAtRest) change(list)
     return { ...pageOf(list, asked, PER_PAGE), headers }
   }
