@@ -1,13 +1,12 @@
 import { expect, it } from 'vitest'
 import { JobError, RetryableError } from '../../src/errors.ts'
-import { createSetting } from './helpers/api.ts'
-import { NOW } from './helpers/budgets.ts'
-import { BASE_URL, createJob, ORDERS, pageText } from './helpers/job.ts'
-import { foresee, watchTheWire } from './helpers/wire.ts'
+import { ACME } from '../helpers/jobs.ts'
+import { createWire, ORDERS, pageText } from './helpers/api.ts'
+import { NOW } from './helpers/rate.ts'
 
-watchTheWire()
+const { url, foresee, createSetting } = await createWire()
 
-const { id } = createJob().organization
+const { id } = ACME
 const LOOK = 'look at api.baseUrl and the path of the list, or at a proxy before the API'
 const ELSEWHERE =
   'it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there'
@@ -15,7 +14,7 @@ const INVALID = 'BAD_REQUEST the server rejected the request as invalid (400)'
 const NO = '{"message":"no"}'
 const TITLE = '<!DOCTYPE html><html><head><title>Attention Required!</title></head></html>'
 const TITLED = 'with a page of HTML (its title: Attention Required!)'
-const ADDRESS = `(${id}) or the address (${BASE_URL}${ORDERS})`
+const ADDRESS = `(${id}) or the address (${url}${ORDERS})`
 
 it.each([
   [400, NO, `${INVALID} and says: no; look at the filters`],
@@ -44,7 +43,7 @@ it.each([
   [
     301,
     '',
-    `UNEXPECTED_STATUS the server redirects (301) to ${BASE_URL}/login, which is never followed; look at api.baseUrl`,
+    `UNEXPECTED_STATUS the server redirects (301) to ${url}/login, which is never followed; look at api.baseUrl`,
   ],
   [200, '', "BAD_RESPONSE the answer is empty; is api.baseUrl the API's address?"],
   [200, pageText(2), 'BAD_RESPONSE asked for page 1, but got page 2'],
@@ -54,7 +53,7 @@ it.each([
     'LINK_REFUSED links.next is missing, so the end of the list is unknown',
   ],
 ])('%i with %j is not asked for again, and is %s', async (status, body, says) => {
-  foresee().reply(status, body, { location: `${BASE_URL}/login?token=x` })
+  foresee(status, body, { location: `${url}/login?token=x` })
   const { errorOf, reports } = createSetting()
 
   const error = (await errorOf()) as JobError
@@ -66,8 +65,8 @@ it.each([
 })
 
 it.each([408, 500, 502, 503, 504, 520, 599])('%i is asked for again, and succeeds then', async (status) => {
-  foresee().reply(status, '{}')
-  foresee().reply(200, pageText(1))
+  foresee(status, '{}')
+  foresee(200, pageText(1))
   const { fetchPage, reports, clock } = createSetting()
 
   await expect(fetchPage()).resolves.toMatchObject({ number: 1 })
@@ -86,7 +85,7 @@ it.each([
     'the answer breaks off after 9 bytes; if it stays so, look at the server',
   ],
 ])('%i with %j each time fails after the last attempt', async (status, body, code, says) => {
-  foresee().times(3).reply(status, body)
+  for (let attempt = 0; attempt < 3; attempt++) foresee(status, body)
   const { errorOf } = createSetting()
 
   const error = await errorOf()

@@ -1,23 +1,21 @@
 import { inspect } from 'node:util'
-import nock from 'nock'
 import { describe, expect, it } from 'vitest'
 import { redact } from '../../src/api/redact.ts'
 import { KnownError, TokenRefusedError } from '../../src/errors.ts'
-import { createSetting, TOKEN } from './helpers/api.ts'
-import { createJob, pageText } from './helpers/job.ts'
-import { createHoldStore } from './helpers/stores.ts'
-import { foresee, watchTheWire } from './helpers/wire.ts'
+import { GLOBEX, jobOf } from '../helpers/jobs.ts'
+import { createWire, pageText, TOKEN } from './helpers/api.ts'
+import { createHoldStore } from './helpers/rate.ts'
 
-watchTheWire()
+const { foresee, foreseeFault, createSetting } = await createWire()
 
 describe('a 401', () => {
   it('says what to do, and no further request is sent with the token', async () => {
-    foresee().reply(401, '{"message":"Unauthenticated."}')
+    foresee(401, '{"message":"Unauthenticated."}')
     const { open, holdStore, reports } = createSetting({ options: { concurrency: 1 } })
 
     // All but the first wait for the rate limit meanwhile.
     const errors = await Promise.all([1, 2, 3].map((page) => open().errorOf(page)))
-    errors.push(await open(createJob({ name: 'other' })).errorOf())
+    errors.push(await open(jobOf({}, GLOBEX)).errorOf())
 
     expect(errors.map(({ name }) => name)).toEqual(Array.from({ length: 4 }, () => 'TokenRefusedError'))
     expect(errors[0]?.message).toBe(
@@ -29,7 +27,7 @@ describe('a 401', () => {
   })
 
   it('with a page of HTML is told, and kept, with where it came from', async () => {
-    foresee().reply(401, '<html><head><title>Proxy login</title></head></html>')
+    foresee(401, '<html><head><title>Proxy login</title></head></html>')
     const { errorOf, holdStore } = createSetting()
 
     const { message } = await errorOf()
@@ -54,13 +52,11 @@ describe('a 401', () => {
 })
 
 const json = JSON.stringify
-const echo = (status: number, body: string) => (one: nock.Interceptor) =>
-  void one.times(3).reply(status, body)
-const failing = (code: string) => (one: nock.Interceptor) =>
-  void one.times(3).replyWithError(Object.assign(new Error(TOKEN), { code }))
+const ONCE = { options: { retry: { attempts: 1, minDelayMs: 1000, maxDelayMs: 1000 } } }
+const echo = (status: number, body: string) => () => foresee(status, body)
 
 describe('the token', () => {
-  it.each<[string, (interceptor: nock.Interceptor) => void]>([
+  it.each<[string, () => void]>([
     ['the title of a 401', echo(401, `<html><title>Log in ${TOKEN}</title></html>`)],
     ['the message of an error', echo(422, json({ message: `no user for ${TOKEN}` }))],
     ['the message of an error that is tried again', echo(500, json({ message: `no user for ${TOKEN}` }))],
@@ -70,16 +66,14 @@ describe('the token', () => {
     ['the name of a field', echo(200, json({ data: { [TOKEN]: 1 } }))],
     ['a link', echo(200, pageText(1, 2, { links: { next: `?page=${encodeURIComponent(TOKEN)}` } }))],
     ['an answer that is too large', echo(200, 'x'.repeat(1_000_001))],
-    ['a broken network', failing('EPIPE')],
-    ['a refused certificate', failing('CERT_HAS_EXPIRED')],
+    ['a connection that breaks', () => foreseeFault((response) => response.destroy())],
   ])(
     'is nowhere in the error, the reports and the hold of %s, however deep one looks',
     async (_case, answer) => {
-      answer(foresee())
-      const { errorOf, reports, holdStore } = createSetting()
+      const { errorOf, reports, holdStore } = createSetting(ONCE)
+      answer()
 
       const error = await errorOf()
-      nock.cleanAll()
 
       expect(error).toBeInstanceOf(KnownError)
       expect(error.cause).toBeUndefined()

@@ -1,11 +1,9 @@
-import nock from 'nock'
 import { describe, expect, it } from 'vitest'
-import { createSetting, TOKEN } from './helpers/api.ts'
-import { NOW } from './helpers/budgets.ts'
-import { BASE_URL, createJob, ORDERS, pageText } from './helpers/job.ts'
-import { foresee, watchTheWire } from './helpers/wire.ts'
+import { GLOBEX, jobOf } from '../helpers/jobs.ts'
+import { createWire, ORDERS, pageText, TOKEN } from './helpers/api.ts'
+import { NOW } from './helpers/rate.ts'
 
-watchTheWire()
+const { url, asked, foresee, createSetting } = await createWire()
 
 const ONCE = { options: { retry: { attempts: 1, minDelayMs: 1000, maxDelayMs: 1000 } } }
 
@@ -16,7 +14,7 @@ describe('a page', () => {
       'x-ratelimit-remaining': '59',
       date: 'Fri, 20 Nov 2026 08:00:00 GMT',
     }
-    foresee(2).reply(299, pageText(2, 3), headers)
+    foresee(299, pageText(2, 3), headers, 2)
     const { fetchPage, reports, clockAhead } = createSetting()
     expect(clockAhead()).toBeNull()
 
@@ -28,22 +26,17 @@ describe('a page', () => {
   })
 
   it('is asked for with both headers, JSON first and alone, and nothing that names another organization or program', async () => {
-    const seen: Record<string, string>[] = []
     const { fetchPage } = createSetting()
-    for (const page of [1, 2])
-      foresee(page).reply((request: Request) => {
-        seen.push(Object.fromEntries(request.headers))
-        return [200, pageText(page, 2), { 'set-cookie': 'session=1; Path=/' }]
-      })
+    for (const page of [1, 2]) foresee(200, pageText(page, 2), { 'set-cookie': 'session=1; Path=/' }, page)
 
     await fetchPage(1)
     await fetchPage(2)
 
-    expect(seen).toHaveLength(2)
-    for (const headers of seen) {
+    expect(asked).toHaveLength(2)
+    for (const { headers } of asked) {
       expect(headers).toMatchObject({
         authorization: `Bearer ${TOKEN}`,
-        'x-service-organization': createJob().organization.id,
+        'x-service-organization': jobOf().organization.id,
         accept: 'application/json',
         'user-agent': 'admin-mirror/0.0.0',
       })
@@ -52,25 +45,22 @@ describe('a page', () => {
   })
 
   it('is asked for at baseUrl and under its prefix, wherever a link leads', async () => {
-    const host = `${BASE_URL}:8443`
-    const links = { next: `http://internal:9000${ORDERS}?page=2` }
-    nock(host)
-      .get(`/proxied${ORDERS}?page=1`)
-      .reply(200, pageText(1, 2, { links }))
-    nock(host).get(`/proxied${ORDERS}?page=2`).reply(200, pageText(2))
-    const { fetchPage } = createSetting({ options: { baseUrl: `${host}/proxied` } })
+    foresee(200, pageText(1, 2, { links: { next: `http://internal:9000${ORDERS}?page=2` } }))
+    foresee(200, pageText(2), {}, 2)
+    const { fetchPage } = createSetting({ options: { baseUrl: `${url}/proxied` } })
 
     const { next } = await fetchPage(1)
 
     expect(await fetchPage(next ?? 0)).toMatchObject({ number: 2 })
+    expect(asked.map(({ path }) => path)).toEqual([`/proxied${ORDERS}`, `/proxied${ORDERS}`])
   })
 })
 
 describe('an answer that asks for a pause', () => {
   it('with 429 is waited out and uses up no attempt', async () => {
-    foresee().times(5).reply(429, '', { 'retry-after': '10' })
-    foresee().reply(429, '<h1>429</h1>')
-    foresee().reply(200, pageText(1))
+    for (let count = 0; count < 5; count++) foresee(429, '', { 'retry-after': '10' })
+    foresee(429, '<h1>429</h1>')
+    foresee(200, pageText(1))
     const { fetchPage, reports, clock } = createSetting(ONCE)
 
     await fetchPage()
@@ -82,7 +72,7 @@ describe('an answer that asks for a pause', () => {
   })
 
   it('with 503 keeps other jobs waiting until then, too', async () => {
-    foresee().reply(503, '', { 'retry-after': '120' })
+    foresee(503, '', { 'retry-after': '120' })
     const { errorOf, clock, budgets } = createSetting(ONCE)
 
     expect(await errorOf()).toMatchObject({ code: 'SERVER_ERROR' })
@@ -90,14 +80,14 @@ describe('an answer that asks for a pause', () => {
   })
 
   it.each([503, 429])('with %i beyond maxWait stops all jobs until then', async (status) => {
-    foresee().reply(status, '', { 'retry-after': '7200' })
+    foresee(status, '', { 'retry-after': '7200' })
     const { open, clock, budgets } = createSetting()
 
-    const [error, later] = [await open().errorOf(), await open(createJob({ name: 'other' })).errorOf()]
+    const [error, later] = [await open().errorOf(), await open(jobOf({}, GLOBEX)).errorOf()]
 
     expect(error).toMatchObject({ code: 'RATE_LIMITED' })
     expect(error.message).toMatch(/^acme orders page 1: the server asked for a pause, 2 hours long/)
-    expect(later.message).toMatch(/^other orders page 1: the server asked for a pause/)
+    expect(later.message).toMatch(/^globex orders page 1: the server asked for a pause/)
     expect(await open().refusal()).toMatchObject({ code: 'RATE_LIMITED' })
     expect(budgets.kept('budget').closedUntil).toBe(clock.now() + 7_201_000)
     expect(clock.now()).toBe(NOW)
@@ -105,11 +95,11 @@ describe('an answer that asks for a pause', () => {
 
   it('is kept by all jobs of a budget, whichever answer announced it', async () => {
     const { open, reports } = createSetting()
-    foresee().reply(200, pageText(1), { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0' })
-    await open(createJob({ name: 'acme' })).fetchPage()
-    foresee().reply(200, pageText(1))
+    foresee(200, pageText(1), { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0' })
+    await open().fetchPage()
+    foresee(200, pageText(1))
 
-    await open(createJob({ name: 'globex' })).fetchPage()
+    await open(jobOf({}, GLOBEX)).fetchPage()
 
     expect(reports).toContainEqual(['waited', 61_000])
   })

@@ -5,7 +5,7 @@ import { errorOfStatus } from '../../src/api/response-errors.ts'
 import { parseExact } from '../../src/json/exact.ts'
 import { canonicalNumber } from '../../src/json/value.ts'
 import { printableJson } from '../../src/text.ts'
-import { createJob } from './helpers/job.ts'
+import { jobOf } from '../helpers/jobs.ts'
 
 // Texts that a server makes to keep the process busy, when no time-out and no signal is noticed: the time to read them must
 // be linear in their length.
@@ -38,7 +38,7 @@ function readLink(next: string): unknown {
 
 function readMessage(message: string): unknown {
   const body = Buffer.from(JSON.stringify({ message })).subarray(0, 100_000)
-  return errorOfStatus({ status: 500, headers: {}, body }, createJob(), 'https://admin.example.com')
+  return errorOfStatus({ status: 500, headers: {}, body }, jobOf(), 'https://admin.example.com')
 }
 
 function readHeaders(text: string): unknown {

@@ -11,8 +11,7 @@ import { JobError, RetryableError } from '../../src/errors.ts'
 import { createSelfSigned } from '../helpers/certificate.ts'
 import { serve } from '../helpers/list-server.ts'
 import { listen } from '../helpers/loopback.ts'
-import { createSetting } from './helpers/api.ts'
-import { pageText } from './helpers/job.ts'
+import { createSetting, pageText } from './helpers/api.ts'
 
 // What a server does to a connection, over real sockets.
 
@@ -178,12 +177,13 @@ describe('a request without a whole answer', () => {
     ['CRL_HAS_EXPIRED', 'JobError', 'is refused; it is for whoever runs the server to mend'],
   ])('with the code %s is a %s in words', (code, name, says) => {
     // As got has it; its options, which hold the request's headers, are left out.
-    const failure = Object.assign(Object.create(RequestError.prototype), { code, message: 'failed' })
+    const failure = Object.assign(Object.create(RequestError.prototype), { code, message: 's3cr3t' })
 
     const error = errorOfRequest(failure, new URL('https://x.example/list'), 1000)
 
     expect(error).toMatchObject({ name, code: 'NETWORK', message: expect.stringContaining(says) })
     expect(error.message).toContain(`(${code}`)
+    expect(error.message).not.toContain('s3cr3t')
   })
 })
 
@@ -307,7 +307,7 @@ describe('a connection', () => {
       socket.on('data', answer)
       answer()
     })
-    const { fetchPage } = createSetting({ options: { baseUrl: url.origin } })
+    const { fetchPage } = createSetting(url.origin)
 
     for (const page of [1, 2, 3]) {
       expect(await fetchPage(page)).toMatchObject({ number: page, items: [{ text: `{"id":${page}}` }] })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createTokenHold, type HoldStore } from '../../src/api/token-hold.ts'
 import { TokenRefusedError } from '../../src/errors.ts'
-import { createHoldStore } from './helpers/stores.ts'
+import { createHoldStore } from './helpers/rate.ts'
 
 function refusal(reason: string): TokenRefusedError {
   return new TokenRefusedError(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type ScheduledJob, startScheduler } from '../../src/schedule/scheduler.ts'
 import { createTicks } from '../../src/schedule/ticks.ts'
-import { createSteppedClock, settle } from '../api/helpers/clock.ts'
+import { createSteppedClock, settle } from '../helpers/clock.ts'
 
 const NOON = Date.parse('2026-11-20T12:00:00Z')
 const SECOND = 1000

@@ -1,25 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import { afterEach, expect } from 'vitest'
 import { type ApiOptions, createApi } from '../../../src/api/client.ts'
 import type { HttpGet } from '../../../src/api/http.ts'
-import { createTokenHold, type HoldStore } from '../../../src/api/token-hold.ts'
-import type { Job } from '../../../src/sync/types.ts'
+import { createTokenHold } from '../../../src/api/token-hold.ts'
 import { createClock } from '../../helpers/clock.ts'
-import { NOW } from './budgets.ts'
-import { BASE_URL, createJob } from './job.ts'
-import { createObserver } from './observer.ts'
-import { createHoldStore, createTestBudgetStore } from './stores.ts'
+import { jobOf } from '../../helpers/jobs.ts'
+import { pageOf, type Reply, serve } from '../../helpers/list-server.ts'
+import { createBudgetStore, createHoldStore, createObserver, NOW } from './rate.ts'
 
 export const TOKEN = '12|s3cr3t/t0ken-that-nobody-may-see'
+export const ORDERS = '/api/v1/admin/orders'
 
-/** As main.ts does: bytes that have arrived are read. */
-async function readArrived(): Promise<void> {
-  await nextTurn()
-  await nextTurn()
-}
-
-const OPTIONS: Omit<ApiOptions, 'now' | 'sleep' | 'budgets'> = {
-  baseUrl: BASE_URL,
+const OPTIONS: Omit<ApiOptions, 'baseUrl' | 'now' | 'sleep' | 'budgets'> = {
   timeoutMs: 30_000,
   maxResponseBytes: 1_000_000,
   userAgent: 'admin-mirror/0.0.0',
@@ -33,44 +26,48 @@ const OPTIONS: Omit<ApiOptions, 'now' | 'sleep' | 'budgets'> = {
   },
   retry: { attempts: 3, minDelayMs: 1000, maxDelayMs: 60_000 },
   random: () => 0,
-  yieldToEventLoop: readArrived,
+  // As main.ts does: bytes that have arrived are read.
+  yieldToEventLoop: async () => {
+    await nextTurn()
+    await nextTurn()
+  },
 }
 
 interface Setting {
   options?: Partial<ApiOptions>
-  job?: Job
-  token?: string
-  holdStore?: HoldStore
+  holdStore?: ReturnType<typeof createHoldStore>
   /** In place of the network. */
   get?: HttpGet
 }
 
-/** An API whose waits take no time, and one job of it. */
-export function createSetting({
-  options = {},
-  job = createJob(),
-  token = TOKEN,
-  holdStore = createHoldStore(),
-  get,
-}: Setting = {}) {
+/** A client whose waits take no time, and one job of it. */
+export function createSetting(
+  baseUrl: string,
+  { options = {}, holdStore = createHoldStore(), get }: Setting = {},
+) {
   const clock = createClock(NOW)
-  const budgets = createTestBudgetStore()
-  const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, budgets, ...options }, get)
+  const budgets = createBudgetStore()
+  const { now } = clock
+  /** Who waits for an answer of another request sleeps again and again: it can come meanwhile. */
+  const sleep: ApiOptions['sleep'] = async (ms, signal) => {
+    await nextTurn()
+    await clock.sleep(ms, signal)
+  }
+  const api = createApi({ ...OPTIONS, baseUrl, now, sleep, budgets, ...options }, get)
   const hold = createTokenHold(holdStore, 'admin-mirror resume')
   const { observe, reports } = createObserver()
-  const signal = new AbortController().signal
+  const { signal } = new AbortController()
 
-  function open(another: Job = job) {
-    const source = api.open(another, { token, budgetKey: 'budget', hold })
+  function open(job = jobOf()) {
+    const source = api.open(job, { token: TOKEN, budgetKey: 'budget', hold })
+    const fetchPage = (page = 1) => source.fetchPage(page, observe, signal)
     return {
       refusal: source.refusal,
       clockAhead: () => source.clockAhead?.(),
-      fetchPage: (page = 1) => source.fetchPage(page, observe, signal),
+      fetchPage,
       /** The error of a page that fails. */
       errorOf: async (page = 1): Promise<Error> => {
-        const outcome: unknown = await source
-          .fetchPage(page, observe, signal)
-          .catch((error: unknown) => error)
+        const outcome: unknown = await fetchPage(page).catch((error: unknown) => error)
         if (outcome instanceof Error) return outcome
         throw new Error(`the page was read: ${inspect(outcome)}`)
       },
@@ -78,4 +75,42 @@ export function createSetting({
   }
 
   return { open, ...open(), reports, clock, budgets, holdStore }
+}
+
+/**
+ * An API on loopback for all tests of a file, in each of which the requests that it foresees are made, in their order, and no others.
+ */
+export async function createWire() {
+  let foreseen: [page: number, reply: Reply][] = []
+  let unforeseen: string[] = []
+  const { url, asked } = await serve(({ method, path, query, page }) => {
+    const [next, reply] = foreseen.shift() ?? []
+    if (next === page && reply) return reply
+    unforeseen.push(`${method} ${path}?${query}`)
+    return { status: 418 }
+  })
+  afterEach(() => {
+    const left = [foreseen, unforeseen]
+    foreseen = []
+    unforeseen = []
+    asked.length = 0
+    expect(left).toEqual([[], []])
+  })
+  return {
+    url,
+    asked,
+    /** The next request is for this page, and has this answer. */
+    foresee: (status: number, body: string, headers: Record<string, string> = {}, page = 1) =>
+      void foreseen.push([page, { status, body, headers }]),
+    foreseeFault: (fault: NonNullable<Reply['fault']>) => void foreseen.push([1, { fault }]),
+    /** A client of it. */
+    createSetting: (setting?: Setting) => createSetting(url, setting),
+  }
+}
+
+/** A page of orders, one a page, as text. */
+export function pageText(page: number, lastPage = page, fields: Record<string, unknown> = {}): string {
+  const list = Array.from({ length: lastPage }, (_, index) => ({ id: index + 1 }))
+  const { body } = pageOf(list, { path: ORDERS, page, query: new URLSearchParams() }, 1)
+  return JSON.stringify({ ...body, ...fields })
 }

@@ -12,7 +12,7 @@ import {
 } from '../../../src/api/rate/budget.ts'
 import type { RateHeaders } from '../../../src/api/rate/headers.ts'
 import type { Urgency } from '../../../src/sync/types.ts'
-import { announced, DAY, MINUTE, NOTHING, NOW, RULES, SECOND } from '../helpers/budgets.ts'
+import { announced, DAY, MINUTE, NOTHING, NOW, RULES, SECOND } from '../helpers/rate.ts'
 
 type Window = NonNullable<Budget['window']>
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { type Headers, type RateHeaders, readRateHeaders } from '../../../src/api/rate/headers.ts'
-import { DAY, NOTHING, NOW } from '../helpers/budgets.ts'
+import { DAY, NOTHING, NOW } from '../helpers/rate.ts'
 
 /** A server whose clock is an hour before ours. */
 const EARLIER = { date: 'Fri, 20 Nov 2026 07:30:00 GMT' }

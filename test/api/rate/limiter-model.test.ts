@@ -1,10 +1,8 @@
 import * as fc from 'fast-check'
 import pLimit from 'p-limit'
 import { expect, it } from 'vitest'
-import { MINUTE, SECOND } from '../helpers/budgets.ts'
-import { createSteppedClock, settle } from '../helpers/clock.ts'
-import { createScene, passing } from '../helpers/limiter-scene.ts'
-import { createTestBudgetStore } from '../helpers/stores.ts'
+import { createSteppedClock, settle } from '../../helpers/clock.ts'
+import { createBudgetStore, createScene, MINUTE, passing, SECOND } from '../helpers/rate.ts'
 
 // What is promised of one budget that two processes share, whatever they ask, are answered, and are told to stop.
 
@@ -25,7 +23,7 @@ interface Asked {
 
 function createModel() {
   const clock = createSteppedClock()
-  const store = createTestBudgetStore()
+  const store = createBudgetStore()
   const limiters = [0, 1].map(() => {
     const rules = { requestsPerMinute: CEILING, maxWaitMs: MAX_WAIT }
     return createScene({ clock, store, slots: pLimit(SLOTS), rules }).limiter

@@ -2,14 +2,22 @@ import { getEventListeners } from 'node:events'
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import type { Urgency } from '../../../src/sync/types.ts'
-import { announced, MINUTE, NOTHING } from '../helpers/budgets.ts'
-import { settle } from '../helpers/clock.ts'
-import { createScene, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
-import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
+import { settle } from '../../helpers/clock.ts'
+import {
+  announced,
+  createBudgetStore,
+  createScene,
+  hear,
+  MINUTE,
+  NOTHING,
+  OUR_MINUTE,
+  passing,
+  type TestBudgetStore,
+} from '../helpers/rate.ts'
 
 describe('an open budget', () => {
   it('is written once for a request, when it leaves, and not read; no listener stays on its signal', async () => {
-    const store = createTestBudgetStore()
+    const store = createBudgetStore()
     let reads = 0
     const read: TestBudgetStore['read'] = (scope) => {
       reads++
@@ -67,7 +75,7 @@ it.each([
   ['while a permit is taken', false],
   ['while a pause is written', true],
 ])('a store that fails %s fails a request, and keeps no slot', async (_when, isThrottled) => {
-  const store = createTestBudgetStore()
+  const store = createBudgetStore()
   let fails = false
   const compareAndSet: TestBudgetStore['compareAndSet'] = async (...asked) => {
     if (fails) throw new Error('the disk is full')
@@ -185,7 +193,7 @@ it('a walk goes on beside refreshes that may use the whole budget', async () => 
 
 describe('a pause', () => {
   it('holds here while it cannot be written', async () => {
-    const store = createTestBudgetStore()
+    const store = createBudgetStore()
     const { promise: unlocked, resolve: unlock } = Promise.withResolvers<void>()
     let isLocked = false
     const compareAndSet: TestBudgetStore['compareAndSet'] = async (...asked) => {

@@ -2,10 +2,8 @@ import pLimit from 'p-limit'
 import { expect, it } from 'vitest'
 import type { RateRules } from '../../../src/api/rate/budget.ts'
 import { type Headers, readRateHeaders } from '../../../src/api/rate/headers.ts'
-import { MINUTE } from '../helpers/budgets.ts'
-import { createSteppedClock } from '../helpers/clock.ts'
-import { createScene } from '../helpers/limiter-scene.ts'
-import { createTestBudgetStore } from '../helpers/stores.ts'
+import { createSteppedClock } from '../../helpers/clock.ts'
+import { createBudgetStore, createScene, MINUTE } from '../helpers/rate.ts'
 
 // Real rate limiters over half an hour of simulated time, killed and restarted within a window: how much of a server's limit they use, and
 // how often they exceed it. That they never send more than they may is promised by limiter-model.test.ts.
@@ -77,7 +75,7 @@ async function simulate({
   others = 0,
 }: Traffic) {
   const clock = createSteppedClock(START)
-  const store = createTestBudgetStore()
+  const store = createBudgetStore()
   const random = createRandom()
   const server = createFixedWindow(limit, headers)
   const never = new AbortController().signal

@@ -4,9 +4,8 @@ import { createRateLimiter } from '../../../src/api/rate/limiter.ts'
 import type { Rule } from '../../../src/store/core/sql.ts'
 import { createServerClock, serverBudgets } from '../../../src/store/postgres/clock.ts'
 import { type Ask, runRule } from '../../../src/store/postgres/connections.ts'
-import { NOTHING } from '../../api/helpers/budgets.ts'
-import { createSteppedClock, settle } from '../../api/helpers/clock.ts'
-import { createObserver } from '../../api/helpers/observer.ts'
+import { NOTHING } from '../../api/helpers/rate.ts'
+import { createSteppedClock, settle } from '../../helpers/clock.ts'
 
 const MINUTE = 60_000
 const CEILING = 10
@@ -67,7 +66,6 @@ async function createScene() {
       now: clock.now,
       sleep,
     })
-    const { observe } = createObserver()
     const send = async () => {
       while (!signal.aborted)
         await limiter
@@ -77,7 +75,7 @@ async function createScene() {
               await sleep(100, signal)
               return { announced: NOTHING, isThrottled: false }
             },
-            { urgency: 'walk', observe, signal },
+            { urgency: 'walk', observe: () => {}, signal },
           )
           .catch(() => {})
     }
