@@ -37,7 +37,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   const lists = new Map(config.organizations.flatMap(listsOf).map((list) => [keyOf(list.selected), list]))
   const budgets = Map.groupBy(lists.values(), ({ budget }) => budget)
   // Of several percentages that organizations configure for one budget, the first counts.
-  const shares = new Map([...budgets].map(([key, [first]]) => [key, shareOf(key, first?.percent ?? 0)]))
+  const shares = new Map([...budgets].map(([key, [first]]) => [key, useOf(key, first?.percent ?? 0)]))
   /** By budget, who knows its limit. */
   const sources = new Map<string, PageSource>()
   let readAt = Number.NEGATIVE_INFINITY
@@ -59,7 +59,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     }))
   }
 
-  function shareOf(key: string, percent: number): ShareUse {
+  function useOf(key: string, percent: number): ShareUse {
     const limit = () => sources.get(key)?.limit() ?? config.rateLimit.requestsPerMinute
     return createShareUse(store, key, { limit, percent }, now)
   }

@@ -4,7 +4,7 @@ import { MirrorLostError } from '../errors.ts'
 // by `core/tables.ts` and `core/views.ts`.
 
 /** The two databases. */
-export type Database = 'file' | 'server'
+export type DatabaseKind = 'file' | 'server'
 
 /** The schema of 1.0.0. The mirrors of earlier versions have smaller numbers. */
 export const BASELINE = 100
@@ -18,7 +18,7 @@ const STEPS: readonly string[] = []
 export const LATEST_VERSION = BASELINE + STEPS.length
 
 /** The statements that lead a schema of this version to the latest. 0: there are no tables yet. */
-export function stepsFrom(version: number, database: Database, steps = STEPS): string[] {
+export function stepsFrom(version: number, database: DatabaseKind, steps = STEPS): string[] {
   const due = version === 0 ? [TABLES, ...steps] : steps.slice(version - BASELINE)
   const ofServer = version === 0 && database === 'server' ? [OF_SERVER] : []
   return [...ofServer, ...due.map((step) => inWordsOf(database, step))]
@@ -37,7 +37,7 @@ export function assertKnownVersion(version: number, place: string): void {
 }
 
 /** INTEGER, REAL and TEXT are those of the interface; TIME is a time, ID a key that the database chooses and gives to nothing else, SEQUENCE the order of rows, for which a file has row ids. */
-function inWordsOf(database: Database, step: string): string {
+function inWordsOf(database: DatabaseKind, step: string): string {
   if (database === 'file')
     return step
       .replaceAll(/,\s*SEQUENCE\b/g, '')

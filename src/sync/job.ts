@@ -1,6 +1,6 @@
 import type { KnownError } from '../errors.ts'
 import { inWords, jobName } from '../text.ts'
-import { READING_VERSION, type Reading, WalkReading } from './coverage/read-list.ts'
+import { READING_VERSION, WalkReading, type WalkResult } from './coverage/read-list.ts'
 import { createPageTimes, type PageTimes, PageWriter } from './page-writer.ts'
 import { type RefreshEvent, Refresher } from './refresh/refresher.ts'
 import type { RefreshPolicy } from './refresh/share.ts'
@@ -100,7 +100,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
 }
 
 /** A job that this process has, and what it comes to. */
-interface OwnJob extends Omit<JobOptions, 'source'> {
+interface TakenJob extends Omit<JobOptions, 'source'> {
   lease: Lease
   source: PageSource
   times: PageTimes
@@ -108,7 +108,7 @@ interface OwnJob extends Omit<JobOptions, 'source'> {
   result: JobResult
 }
 
-async function refreshOrWalk(own: OwnJob): Promise<void> {
+async function refreshOrWalk(own: TakenJob): Promise<void> {
   const { lease, refresher, instead, result } = own
   if (!instead) return walkList(own, false)
   const isAsked = instead === 'newest'
@@ -130,7 +130,7 @@ async function refreshOrWalk(own: OwnJob): Promise<void> {
  * Resumes the open walk of the list or begins one, reads it to its end, and judges what it did not show.
  * @param isRefresh Whether it takes the place of a refresh, and is charged to the share of refreshes.
  */
-async function walkList(own: OwnJob, isRefresh: boolean): Promise<void> {
+async function walkList(own: TakenJob, isRefresh: boolean): Promise<void> {
   const { lease, times, store, refresher, observe, signal, result } = own
   const begun = await begin(own)
   const { walk, reading, run, writer } = begun
@@ -173,7 +173,7 @@ interface BegunWalk {
   writer: PageWriter
 }
 
-async function begin(own: OwnJob): Promise<BegunWalk> {
+async function begin(own: TakenJob): Promise<BegunWalk> {
   const { job, lease, plan, trigger, store, maxPasses, instead, now } = own
   const { kind, firstPage } = plan
   const { total, filters } = job.collection
@@ -199,7 +199,7 @@ async function begin(own: OwnJob): Promise<BegunWalk> {
  * Removes rows that left the list, or holds them back, and completes the walk. If the process dies before, the next
  * one resumes the walk without a request and judges it again.
  */
-async function endWalk(own: OwnJob, begun: BegunWalk, read: Reading): Promise<void> {
+async function endWalk(own: TakenJob, begun: BegunWalk, read: WalkResult): Promise<void> {
   const { job, lease, plan, store, removals: rules, result } = own
   const { walk, reading, run, writer } = begun
   const { coverage } = read
@@ -228,7 +228,11 @@ async function endWalk(own: OwnJob, begun: BegunWalk, read: Reading): Promise<vo
 }
 
 /** What the next refresh starts from. */
-function nextRefresh(own: OwnJob, { walk, reading, writer }: BegunWalk, { coverage }: Reading): RefreshState {
+function nextRefresh(
+  own: TakenJob,
+  { walk, reading, writer }: BegunWalk,
+  { coverage }: WalkResult,
+): RefreshState {
   const { job, times, refresher } = own
   const { lastPage, totals, grewAt } = reading
   const complete = {
@@ -247,7 +251,7 @@ function nextRefresh(own: OwnJob, { walk, reading, writer }: BegunWalk, { covera
 const DAY_MS = 86_400_000
 
 /** Deletes what is old, unless our clock and the API's are more than a day apart: by a wrong clock everything may seem old. */
-async function prune({ job, store, source, observe }: OwnJob): Promise<void> {
+async function prune({ job, store, source, observe }: TakenJob): Promise<void> {
   const ahead = source.clockAhead?.() ?? 0
   if (Math.abs(ahead) <= DAY_MS) return store.prune(job)
   const message =

@@ -1,6 +1,6 @@
 import { JobError } from '../errors.ts'
 import { counted, grouped, jobName, shellWord } from '../text.ts'
-import type { Reading } from './coverage/read-list.ts'
+import type { WalkResult } from './coverage/read-list.ts'
 import type { HeldRemovals, MissingCounts, Removals } from './store.ts'
 import type { Job } from './types.ts'
 
@@ -29,7 +29,7 @@ export function whyUntrusted(
     why,
     isShort,
     repeatedAcrossPages,
-  }: Pick<Reading, 'coverage' | 'why' | 'isShort' | 'repeatedAcrossPages'>,
+  }: Pick<WalkResult, 'coverage' | 'why' | 'isShort' | 'repeatedAcrossPages'>,
   newRejects: number,
 ): string | null {
   if (newRejects > 0) return `${counted(newRejects, 'item')} without a usable key came for the first time`

@@ -1,6 +1,6 @@
 import { JobError } from '../errors.ts'
 import { jobName } from '../text.ts'
-import type { Reading, WalkReading } from './coverage/read-list.ts'
+import type { WalkReading, WalkResult } from './coverage/read-list.ts'
 import { identifyItems, type ListedItem } from './items.ts'
 import type { LedgerEntry, Walk } from './store.ts'
 import type { Job, Notice, Observe, Page, PageSource, RequestEvent } from './types.ts'
@@ -53,7 +53,7 @@ export interface PageResult {
  * reading and writing the store block the process; but after a refresh that runs between the two, else an older answer could overwrite
  * newer rows. Throws on the first page that cannot be fetched; what was written stays.
  */
-export async function readWalk(options: ReadOptions): Promise<Reading> {
+export async function readWalk(options: ReadOptions): Promise<WalkResult> {
   const { job, reading, source, write, betweenPages, now, observe, yieldToEventLoop, signal } = options
   const closing = new AbortController()
   const untilClosed = AbortSignal.any([signal, closing.signal])
@@ -93,7 +93,7 @@ export async function readWalk(options: ReadOptions): Promise<Reading> {
 }
 
 /** The error of a list that ends too early in every pass. */
-export function incompleteError(job: Job, { why, isShort }: Pick<Reading, 'why' | 'isShort'>): JobError {
+export function incompleteError(job: Job, { why, isShort }: Pick<WalkResult, 'why' | 'isShort'>): JobError {
   // `total: ignore` does not help if its own pages say that there are more.
   const advice = isShort
     ? 'its last page has no next link but says that there are more pages, so something is wrong with the API'

@@ -77,7 +77,7 @@ function ceilingOf(requestsPerMinute: number): { most: number; inMs: number } {
 }
 
 /** The part of the announced limit that is ours. */
-function shareOf(limit: number, { sharePercent }: Pick<RateRules, 'sharePercent'>): number {
+function ourPart(limit: number, { sharePercent }: Pick<RateRules, 'sharePercent'>): number {
   return Math.max(1, Math.floor((limit * sharePercent) / 100))
 }
 
@@ -88,7 +88,7 @@ export function allowedPerMinute(
 ): number | null {
   const { requestsPerMinute: most } = rules
   const ours = most === null ? null : Math.max(Math.floor(most), Math.min(most, 1))
-  const theirs = limit === null ? null : shareOf(limit, rules)
+  const theirs = limit === null ? null : ourPart(limit, rules)
   return ours === null || theirs === null ? (ours ?? theirs) : Math.min(ours, theirs)
 }
 
@@ -131,7 +131,7 @@ export function waitFor(budget: Budget, rules: RateRules, now: number, urgency: 
   }
   const waits: Wait[] = [{ until: closedUntil, reason: 'the server asked for a pause' }]
   if (window !== null && limit !== null) {
-    const until = roomAt(window.left, shareOf(limit, rules), window.endsAt)
+    const until = roomAt(window.left, ourPart(limit, rules), window.endsAt)
     waits.push({ until, reason: `the server's limit of ${limit} requests a minute` })
   }
   if (requestsPerMinute !== null) {
@@ -162,7 +162,7 @@ export function withPermit(budget: Budget, rules: RateRules, now: number, urgenc
   const begun = window ?? {
     begunAt: now,
     endsAt: now + MINUTE_MS + FIRST_ANSWER_MS,
-    left: shareOf(limit ?? 0, rules),
+    left: ourPart(limit ?? 0, rules),
   }
   return {
     ...budget,
@@ -210,7 +210,7 @@ function windowAfter(
   const endsAt = at + (resetMs ?? MINUTE_MS) + ROUNDING_MS
   // The first that is heard of a limit: what was used of it before counts as ours.
   if (last === null && lastLimit === null)
-    return { begunAt: leftAt, endsAt, left: shareOf(limit, rules) - Math.max(1, limit - remaining) }
+    return { begunAt: leftAt, endsAt, left: ourPart(limit, rules) - Math.max(1, limit - remaining) }
   // An answer to a request of another window shows nothing of this one.
   if (last === null || leftAt < last.begunAt) return last
   return {

@@ -151,7 +151,7 @@ export function createLeases(options: LeaseOptions) {
         if (!isOurs) inHand.delete(key)
       }
     },
-    /** Whether no other process has a job that lives. */
+    /** Whether no living process has a job. */
     isFree: async (job: JobNames) => (await takeable(job)) !== null,
     async release({ job, epoch }: Pick<OwnJob, 'job' | 'epoch'>): Promise<void> {
       try {

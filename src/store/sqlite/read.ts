@@ -40,10 +40,10 @@ export function askFile<T>(connection: Connection, rule: Rule<T>): T {
 }
 
 /** The values of `:NAME`, `@NAME` and `$NAME`, by name. */
-export type Parameters = ReadonlyMap<string, string | number | bigint>
+export type SqlValues = ReadonlyMap<string, string | number | bigint>
 
 /** Throws UsageError for SQL that fails whatever tables a mirror has. For use before there is a mirror. */
-export function assertReadingSql(sql: string, parameters: Parameters): void {
+export function assertReadingSql(sql: string, parameters: SqlValues): void {
   const connection = connect(':memory:')
   try {
     queryFile(connection, sql, parameters)
@@ -66,7 +66,7 @@ function onlyReads(): UsageError {
  * Runs one statement that only reads. Throws UsageError for any other, for wrong SQL, and for parameters that
  * do not match those of the statement.
  */
-export function queryFile(connection: Connection, sql: string, parameters: Parameters): Rows {
+export function queryFile(connection: Connection, sql: string, parameters: SqlValues): Rows {
   const file = connection.name
   try {
     // SQLite would run what stands before it, and leave out the rest.
@@ -104,7 +104,7 @@ function* stepping<T>(begin: () => Iterable<T>, file: string): Iterable<T> {
 }
 
 /** The library ignores a value that the statement has no parameter for: a proxy notices which ones it asks for. */
-function bindAll(statement: ReturnType<Connection['prepare']>, parameters: Parameters): void {
+function bindAll(statement: ReturnType<Connection['prepare']>, parameters: SqlValues): void {
   const unused = new Set(parameters.keys())
   const get = (values: Record<string, unknown>, name: string) => {
     unused.delete(name)

@@ -44,6 +44,7 @@ export class Places {
   /** The item's place in this pass; undefined: none. */
   of(id: string | undefined): number | undefined {
     const place = id === undefined ? undefined : this.#places.get(id)
+    // What was found in front of the first item stands up to one place before it.
     return place === undefined || place < this.first - 1 ? undefined : place
   }
 

@@ -20,7 +20,7 @@ export class WalkReading extends WalkFacts {
   /** What it asks for next; null: the list is read. */
   question: Question | null = null
   /** What came of it; null while it reads. */
-  result: Reading | null = null
+  result: WalkResult | null = null
   answers = 0
   /** Distinct items with a usable key. */
   keyed = 0
@@ -28,7 +28,7 @@ export class WalkReading extends WalkFacts {
   grewAt: number | null = null
   #beganAnewAt: number | null = null
   #name: string
-  #steps: Steps<Reading>
+  #steps: Steps<WalkResult>
   #wasResumed = false
   /** Answers up to the last one with a new item. */
   #newsAt = 0
@@ -71,7 +71,7 @@ export class WalkReading extends WalkFacts {
     this.#follow(this.#steps.next('resumed'))
   }
 
-  #follow(step: IteratorResult<Question, Reading>): void {
+  #follow(step: IteratorResult<Question, WalkResult>): void {
     this.question = step.done ? null : step.value
     if (step.done) this.result = step.value
   }
@@ -87,7 +87,7 @@ export class WalkReading extends WalkFacts {
 }
 
 /** A list that was read to its end. */
-export interface Reading extends Verdict {
+export interface WalkResult extends Verdict {
   kind: 'complete' | 'incomplete'
   /** Distinct items of the last pass. */
   distinct: number
@@ -99,7 +99,7 @@ export interface Reading extends Verdict {
 }
 
 /** Reads a list, in as many passes as its coverage needs. */
-function* readList(rules: WalkRules, walk: WalkFacts): Steps<Reading> {
+function* readList(rules: WalkRules, walk: WalkFacts): Steps<WalkResult> {
   const hasMoved = rules.lastCoverage === 'drifted' || rules.lastCoverage === 'repaired'
   for (;;) {
     walk.pass++

@@ -9,7 +9,7 @@ import { afterNewest, isWalkedWhole, newFreshness, withBands } from './worth.ts'
 
 /** Where new items were found lately: how many, the older ones counting less and less. `elsewhere`: neither end showed them. */
 const PLACES = z.object({ first: z.number(), last: z.number(), elsewhere: z.number() })
-export type Places = z.infer<typeof PLACES>
+export type NewsPlaces = z.infer<typeof PLACES>
 
 /**
  * Pages that are read equally often. `rate`: rows that come and change on a page, a minute. `at`: about when the page was read that is next.
@@ -87,17 +87,17 @@ const MOST_UNSETTLED = 3
 
 const BOTH: readonly End[] = ['first', 'last']
 
-const sum = ({ first, last, elsewhere }: Places) => first + last + elsewhere
+const sum = ({ first, last, elsewhere }: NewsPlaces) => first + last + elsewhere
 
 /** The end where new items appear; null while neither is known to be it. */
-export function newestEnd(places: Places, newest: Configured): End | null {
+export function newestEnd(places: NewsPlaces, newest: Configured): End | null {
   if (newest !== 'auto') return newest
   const count = sum(places)
   return count < LEAST ? null : (BOTH.find((end) => places[end] >= NEWEST * count) ?? null)
 }
 
 /** The ends that each refresh reads, the one with more new items first; both while too few items are known. */
-export function endsWorthReading(places: Places, newest: Configured): readonly End[] {
+export function endsWorthReading(places: NewsPlaces, newest: Configured): readonly End[] {
   if (newest !== 'auto') return [newest]
   const count = sum(places)
   const ends = places.last > places.first ? BOTH.toReversed() : BOTH
@@ -175,7 +175,7 @@ function afterReading(
   return isClaimed ? { ...settled, freshAsOf: Math.max(startedAt, before.freshAsOf) } : settled
 }
 
-function placesAfter(before: RefreshState, shown: Shown, done: readonly EndReading[]): Places {
+function placesAfter(before: RefreshState, shown: Shown, done: readonly EndReading[]): NewsPlaces {
   const { found, rise, hidden } = newsOf(before, shown, done)
   const at = (end: End) => done.find((one) => one.end === end)?.added ?? 0
   // Deletions may hide new items elsewhere.

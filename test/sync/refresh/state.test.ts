@@ -3,8 +3,8 @@ import {
   afterFullWalk,
   type CompleteWalk,
   endsWorthReading,
+  type NewsPlaces,
   newestEnd,
-  type Places,
   type RefreshState,
   stateOf,
 } from '../../../src/sync/refresh/state.ts'
@@ -12,7 +12,7 @@ import { withBands } from '../../../src/sync/refresh/worth.ts'
 import { Listing, type Refreshing } from './listing.ts'
 
 const AUTO = { newest: 'auto' } as const
-const placesOf = (first: number, last: number, elsewhere: number): Places => ({ first, last, elsewhere })
+const placesOf = (first: number, last: number, elsewhere: number): NewsPlaces => ({ first, last, elsewhere })
 
 function synced(end: 'first' | 'last', count = 500) {
   const list = new Listing(end, count)
