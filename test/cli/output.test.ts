@@ -27,24 +27,13 @@ it('each line of the log names its event, the last one the run and the walk; a f
   expect(logs.filter(({ event }) => event === 'request_retried')).toMatchObject([
     { level: 'warn', error_code: 'SERVER_ERROR' },
   ])
-  const [run] = workspace.rows('SELECT id, walk_id, pages, rows_added FROM sync_runs')
-  const { id, ...numbers } = run ?? {}
-  const end = { run_id: id, ...numbers, duration_ms: expect.any(Number) }
-  expect(logs.find(({ event }) => event === 'run_finished')).toMatchObject(end)
+  const [run] = workspace.rows('SELECT id AS run_id, walk_id, pages, rows_added FROM sync_runs')
+  expect(logs.find(({ event }) => event === 'run_finished')).toMatchObject(run ?? {})
   expect(stderr).not.toMatch(/mr@secret|mr%40secret|Bearer|authorization/i)
   expect(failed.logs.filter((line) => JSON.stringify(line).includes('not found (404)'))).toMatchObject([
     { level: 'error', event: 'run_finished', error_code: 'ORGANIZATION_NOT_FOUND', msg: 'run failed' },
   ])
 })
-
-/** A reporter, the clock that it looks at, and the lines that it logged. */
-function createLogged() {
-  const clock = { now: 0 }
-  const told: { level: string; event: string }[] = []
-  const write = (line: string) => void told.push(JSON.parse(line) as (typeof told)[number])
-  const logger = pino({ level: 'debug', formatters: { level: (level) => ({ level }) } }, { write })
-  return { clock, told, reporter: createReporter({ now: () => clock.now, logger }) }
-}
 
 const NO_RUN: JobResult = {
   job: jobOf(),
@@ -70,15 +59,14 @@ it.each<[string, pages: number, JobEvent[], string]>([
   ],
   ['that another process has', 0, [{ kind: 'busy', owner: 'process 7', work: null }], 'waits for process 7'],
 ])('the line of a list on a terminal: one %s', (_, pages, events, line) => {
-  const clock = { now: 0 }
-  let drawn: readonly string[] = []
+  let [time, drawn]: [number, readonly string[]] = [0, []]
   const ticks: (() => unknown)[] = []
-  const progress = createProgress({
+  const { observe: observer } = createProgress({
     draw: (lines) => {
       drawn = lines
     },
     runtime: {
-      now: () => clock.now,
+      now: () => time,
       every: (_ms, task) => {
         ticks.push(task)
         return () => {}
@@ -86,22 +74,31 @@ it.each<[string, pages: number, JobEvent[], string]>([
     },
     budgetOf: () => 'x',
   })
-  const observe = progress.observe(jobOf())
+  const observe = observer(jobOf())
   observe({ kind: 'request' })
   for (let number = 1; number <= pages; number++) {
-    clock.now = number * 500
+    time = number * 500
     const page = { number, lastPage: 40, items: [], next: 'x' }
     const result = { added: 0, changed: 0, notices: [] }
     observe({ kind: 'page', page, result, itemsInWalk: number * 25, perMinute: 20 } as unknown as JobEvent)
   }
   for (const event of events) observe(event)
 
-  clock.now = 10_000
+  time = 10_000
   ticks[0]?.()
   expect(drawn).toEqual([`acme orders  ${line}`])
   observe({ kind: 'finish', result: NO_RUN })
   expect(drawn).toEqual([])
 })
+
+/** A reporter, the clock that it looks at, and the lines that it logged. */
+function createLogged() {
+  const clock = { now: 0 }
+  const told: { level: string; event: string }[] = []
+  const write = (line: string) => void told.push(JSON.parse(line) as (typeof told)[number])
+  const logger = pino({ level: 'debug', formatters: { level: (level) => ({ level }) } }, { write })
+  return { clock, told, reporter: createReporter({ now: () => clock.now, logger }) }
+}
 
 it.each<[ErrorCode, minutes: number[], warnings: number]>([
   ['NETWORK', [0, 1, 2, 4], 1],

@@ -6,29 +6,35 @@ import { createWorkspace, organization } from '../../helpers/workspace.ts'
 
 interface Play {
   every?: string
-  until: number
-  /** Whether anything is due; it is the first list that can be read. */
-  isDue: () => boolean
+  until?: number
+  /** Whether anything is due: the first list that can be read. */
+  isDue?: () => boolean
   hasFailed?: boolean
-  isRunning?: (name: string, now: number) => boolean
+  /** Of which list this process is doing something else. */
+  busy?: string
   hasBudget?: () => boolean
 }
 
-const always = () => true
-const never = async () => {}
+const nothing = async () => {}
 
 /** When lists of one budget, acme and globex, were begun until the time, and when they were looked for. */
-async function play({ every = '5m', until, isDue, hasFailed = false, isRunning, hasBudget }: Play) {
+async function play({
+  every = '5m',
+  until = 0,
+  isDue = () => true,
+  hasFailed = false,
+  busy,
+  hasBudget,
+}: Play) {
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
     organizations: [organization('acme', 1), organization('globex', 2)],
     refresh: { every, share: 100 },
   })
-  const file = workspace.file('admin-mirror.yaml')
-  const config = loadConfig(file, { env: {}, tokens: 'leave' })
+  const config = loadConfig(workspace.file('admin-mirror.yaml'), { env: {}, tokens: 'leave' })
   const jobs = selectJobs(config, { org: [], collection: [] }).map((selected) => {
     const { name } = selected.organization
-    return { selected, scheduled: { name, expression: '', timezone: 'UTC', dueAtStart: false, run: never } }
+    return { selected, scheduled: { name, expression: '', timezone: 'UTC', dueAtStart: false, run: nothing } }
   })
   const stop = new AbortController()
   let now = 0
@@ -43,10 +49,10 @@ async function play({ every = '5m', until, isDue, hasFailed = false, isRunning, 
   await keepFresh({
     jobs,
     read: async () => hasFailed,
-    plan: { update: async () => {}, budgets: ['all'], next },
+    plan: { update: nothing, budgets: ['all'], next },
     scheduler: {
       ...(hasBudget ? { hasBudget } : {}),
-      isRunning: ({ name }) => isRunning?.(name, now) === true || reading === name,
+      isRunning: ({ name }) => busy === name || reading === name,
       runBetween({ name }, task) {
         begun.push([now, name])
         reading = name
@@ -72,39 +78,24 @@ it.each([
   ['1s', 1000],
   ['5s', 2500],
   ['5m', 5000],
-])('with a refresh each %s looks each %i ms at the latest', async (every, latest) => {
-  const { looks } = await play({ every, until: 2 * latest, isDue: () => false })
+])(
+  'a refresh each %s has a start look each %i ms at the latest, and at once when a list was read',
+  async (every, latest) => {
+    const isDue = [false, true, false]
 
-  expect(looks).toEqual([0, latest, 2 * latest])
-})
+    const { looks } = await play({ every, until: 2 * latest, isDue: () => isDue.shift() ?? false })
 
-it('looks at once when a list was read', async () => {
-  let left = 4
-  const { begun } = await play({ until: 4000, isDue: () => left-- > 0 })
-
-  expect(begun).toEqual([1, 2, 3, 4].map(() => [0, 'acme']))
-})
+    expect(looks).toEqual([0, latest, latest, 2 * latest])
+  },
+)
 
 it('a list that could not be begun is tried again after a minute, and others meanwhile', async () => {
-  const { begun } = await play({ until: 60_000, hasFailed: true, isDue: always })
+  const { begun } = await play({ until: 60_000, hasFailed: true })
 
-  expect(begun).toEqual([
-    [0, 'acme'],
-    [0, 'globex'],
-    [60_000, 'acme'],
-    [60_000, 'globex'],
-  ])
+  expect(begun.map((one) => one.join(' '))).toEqual(['0 acme', '0 globex', '60000 acme', '60000 globex'])
 })
 
-it('leaves lists to themselves that this process reads, and to others those of their budgets', async () => {
-  const { begun } = await play({
-    until: 0,
-    hasFailed: true,
-    isDue: always,
-    isRunning: (name) => name === 'acme',
-  })
-  const others = await play({ until: 0, isDue: always, hasBudget: () => false })
-
-  expect(begun).toEqual([[0, 'globex']])
-  expect(others.begun).toEqual([])
+it('a list is left alone that this process reads, and those of a budget that another worker has', async () => {
+  expect((await play({ hasFailed: true, busy: 'acme' })).begun).toEqual([[0, 'globex']])
+  expect((await play({ hasBudget: () => false })).begun).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createRefreshPlan } from '../../../src/cli/refresh-plan.ts'
-import { selectJobs } from '../../../src/cli/selection.ts'
+import { type SelectedJob, selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import { afterFullWalk, scopeText } from '../../../src/sync/refresh/state.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
@@ -9,7 +9,20 @@ import { createWorkspace, organization } from '../../helpers/workspace.ts'
 const MINUTE = 60_000
 const NOW = Date.UTC(2026, 10, 20)
 
-/** Lists that share a budget, read whole for the first time just now, and their plan. */
+/** Of a list that was read whole for the first time just now. */
+const stateOf = ({ job }: SelectedJob) =>
+  afterFullWalk(null, {
+    startedAt: NOW,
+    endedAt: NOW,
+    lastPage: 10,
+    totals: { first: 250, last: 250 },
+    coverage: 'steady',
+    grewAt: null,
+    rowsAdded: { first: 0, last: 250 },
+    scope: scopeText(job),
+  })
+
+/** Such lists that share a budget, and their plan. */
 function planOf(count: number) {
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
@@ -18,22 +31,11 @@ function planOf(count: number) {
     refresh: { every: '1m', share: 10 },
   })
   const config = loadConfig(workspace.file('admin-mirror.yaml'), { env: {}, tokens: 'leave' })
-  const jobs = selectJobs(config, { org: [], collection: [] })
-  const totals = { first: 250, last: 250 }
-  const rowsAdded = { first: 0, last: 250 }
-  const walked = {
-    startedAt: NOW,
-    endedAt: NOW,
-    lastPage: 10,
-    totals,
-    coverage: 'steady',
-    grewAt: null,
-    rowsAdded,
-  } as const
-  const kept = jobs.map(({ job }) => ({
-    organizationId: job.organization.id,
-    collection: job.collection.name,
-    state: afterFullWalk(null, { ...walked, scope: scopeText(job) }),
+  const jobs = selectJobs(config, { org: [], collection: [] }) as [SelectedJob, ...SelectedJob[]]
+  const kept = jobs.map((selected) => ({
+    organizationId: selected.organization.id,
+    collection: 'orders',
+    state: stateOf(selected),
   }))
   const share = { budgetKey: 'all', at: NOW + 60 * MINUTE, level: 0, version: 1 }
   const world = { now: NOW, reads: 0, isAway: false }
@@ -47,7 +49,7 @@ function planOf(count: number) {
     },
   }
   const plan = createRefreshPlan({ config, store, budgetOf: () => 'all', now: () => world.now })
-  return { plan, world, share, jobs, kept }
+  return { plan, world, share, first: jobs[0] }
 }
 
 it('what many lists keep is read seldom, however many runs ask for it', async () => {
@@ -65,10 +67,15 @@ it('what many lists keep is read seldom, however many runs ask for it', async ()
 })
 
 it('of a budget the list is read next that is worth most, as far as its share has room', async () => {
-  const { plan, world, share, jobs, kept } = planOf(3)
+  const { plan, world, share, first } = planOf(3)
   await plan.update()
   const next = (taken?: string) =>
     plan.next('all', ({ organization: { name } }) => name === taken)?.organization.name
+  const levelIs = async (level: number) => {
+    share.level = level
+    world.now += 10
+    await plan.update()
+  }
 
   expect(plan.budgets).toEqual(['all'])
   expect(next()).toBeUndefined()
@@ -76,30 +83,21 @@ it('of a budget the list is read next that is worth most, as far as its share ha
   world.now -= 24 * 60 * MINUTE
   expect(next()).toBe('o0')
   world.now += 25 * 60 * MINUTE
-  expect(next()).toBe('o0')
-  expect(next('o0')).toBe('o1')
-  share.level = 1.5 * 6 + 1
-  world.now += 10
-  await plan.update()
+  expect([next(), next('o0')]).toEqual(['o0', 'o1'])
+  await levelIs(1.5 * 6 + 1)
   expect(next()).toBeUndefined()
   // What a refresh has saved is known at once.
-  share.level = 0
-  world.now += 10
-  await plan.update()
-  const [[first], [one]] = [jobs, kept]
-  if (!first || !one) throw new Error('no list')
-  plan.policyOf(first)?.note({ ...one.state, newestAt: world.now, bands: [] })
+  await levelIs(0)
+  plan.policyOf(first)?.note({ ...stateOf(first), newestAt: world.now, bands: [] })
   expect(next()).toBe('o1')
 })
 
 it('the share is of the limit that answers announce, and of the configured one until then', () => {
-  const { plan, jobs } = planOf(1)
-  const [first] = jobs
-  const perMinute = () => first && plan.policyOf(first)?.share.perMinute()
+  const { plan, first } = planOf(1)
+  const perMinute = () => plan.policyOf(first)?.share.perMinute()
 
   expect(perMinute()).toBe(6)
-  const source = { limit: () => 300 } as PageSource
-  if (first) plan.watch(first.organization, source)
+  plan.watch(first.organization, { limit: () => 300 } as PageSource)
 
   expect(perMinute()).toBe(30)
 })
