@@ -2,58 +2,47 @@ import fs from 'node:fs'
 import { createServer } from 'node:net'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { listen } from '../../helpers/loopback.ts'
 import { createWorkspace } from '../../helpers/workspace.ts'
 
 // sandbox and demo: what is there before anybody has credentials. What the sandbox answers: test/sandbox/api.test.ts.
 
-it('sandbox says first where it listens and for whom, in JSON, serves that, and ends with 0', async () => {
-  const sandbox = createWorkspace().start(['sandbox', '--organizations', '3', '--orders', '30'])
-  const { url, organizations } = JSON.parse(await sandbox.firstLine())
-  const [{ id, token }] = organizations
-  const headers = { authorization: `Bearer ${token}`, 'x-service-organization': id }
-
-  const answer = await fetch(`${url}/api/v1/admin/orders`, { headers })
-  sandbox.kill('SIGTERM')
-  const ended = await sandbox.ended
-
-  expect(await answer.json()).toMatchObject({ meta: { total: 30 } })
-  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
-  const one = { id: expect.any(String), name: expect.any(String), token: expect.any(String) }
-  expect(organizations).toEqual([one, one, one])
-  expect(ended).toMatchObject({ code: 0, signal: null })
-  expect(ended.stdout.trimEnd().split('\n')).toHaveLength(1)
-})
-
-it('sandbox exits with 2 when its port is in use', async () => {
-  const taken = createServer()
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
-  const { port } = taken.address() as { port: number }
-
-  const ended = await createWorkspace().run(['sandbox', '--port', String(port)])
-  taken.close()
-
-  expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(`--port ${port}`) })
-})
-
-it('sandbox writes over a configuration of an earlier one, and over none of somebody else', async () => {
+it('sandbox says first where it listens and for whom, in JSON, serves that, and ends with 0; its configuration replaces an earlier one', async () => {
   const workspace = createWorkspace()
-  const written = workspace.file('sandbox.yaml')
-  fs.writeFileSync(workspace.file('own.yaml'), 'mine')
-  let url = ''
-  for (const orders of ['20', '30']) {
-    const sandbox = workspace.start(['sandbox', '--orders', orders, '--write-config', 'sandbox.yaml'])
-    url = JSON.parse(await sandbox.firstLine()).url
+  for (const orders of [20, 30]) {
+    const args = ['--organizations', '3', '--orders', String(orders), '--write-config', 'sandbox.yaml']
+    const sandbox = workspace.start(['sandbox', ...args])
+    const { url, organizations } = JSON.parse(await sandbox.firstLine())
+    const [{ id, token }] = organizations
+    const headers = { authorization: `Bearer ${token}`, 'x-service-organization': id }
+    const answer = await fetch(`${url}/api/v1/admin/orders`, { headers })
     sandbox.kill('SIGTERM')
-    await sandbox.ended
-  }
+    const ended = await sandbox.ended
 
-  expect(parse(fs.readFileSync(written, 'utf8'))).toMatchObject({ api: { baseUrl: url } })
-  expect(fs.statSync(written).mode & 0o777).toBe(0o600)
-  expect(await workspace.run(['sandbox', '--write-config', 'own.yaml'])).toMatchObject({
-    code: 2,
-    stdout: '',
-    stderr: expect.stringMatching(/--write-config .*own\.yaml .*not written by the sandbox/),
-  })
+    expect(await answer.json()).toMatchObject({ meta: { total: orders } })
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    const one = { id: expect.any(String), name: expect.any(String), token: expect.any(String) }
+    expect(organizations).toEqual([one, one, one])
+    expect(ended).toMatchObject({ code: 0, signal: null })
+    expect(ended.stdout.trimEnd().split('\n')).toHaveLength(1)
+    const written = workspace.file('sandbox.yaml')
+    expect(parse(fs.readFileSync(written, 'utf8'))).toMatchObject({ api: { baseUrl: url }, organizations })
+    expect(fs.statSync(written).mode & 0o777).toBe(0o600)
+  }
+})
+
+it('sandbox exits with 2 when its port is in use, and writes over no configuration of somebody else', async () => {
+  const port = await listen(createServer())
+  const workspace = createWorkspace()
+  fs.writeFileSync(workspace.file('own.yaml'), 'mine')
+
+  for (const [args, why] of [
+    [['--port', String(port)], new RegExp(`--port ${port}`)],
+    [['--write-config', 'own.yaml'], /--write-config .*own\.yaml .*not written by the sandbox/],
+  ] as const) {
+    const stderr = expect.stringMatching(why)
+    expect(await workspace.run(['sandbox', ...args])).toMatchObject({ code: 2, stdout: '', stderr })
+  }
   expect(fs.readFileSync(workspace.file('own.yaml'), 'utf8')).toBe('mine')
 })
 

@@ -84,6 +84,8 @@ it('goes by the configuration as it is now; who left it stays with its rows, and
     { organization: 'acme-inc', state: 'read', rows: 4 },
     { organization: 'globex', state: 'not configured', rows: 4 },
   ])
+  const exported = await workspace.run('export orders --format ndjson --org globex'.split(' '))
+  expect(exported.stdout.trimEnd().split('\n')).toHaveLength(4)
   expect(server.asked.map(({ organization }) => organization)).not.toContain(GLOBEX.id)
   expect(workspace.rows('SELECT name, configured FROM organizations ORDER BY name')).toEqual([
     { name: 'acme-inc', configured: 1 },

@@ -97,6 +97,8 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
     await source.run(['sync', '--org', 'acme'])
     await interrupt()
     source.change('CREATE TABLE mine (a); CREATE VIEW my_view AS SELECT id FROM orders')
+    // The rows of the last runs and walks may be gone, and their ids are not given again.
+    source.change('UPDATE sqlite_sequence SET seq = 100')
     const before = tablesIn(source.mirror)
 
     expect(await move()).toMatchObject({
@@ -114,25 +116,11 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
     expect(JSON.parse((await run(['status', '--json'])).stdout)).toMatchObject({
       jobs: [{ coverage: expect.any(String) as string }, { held_since: expect.any(String) as string }],
     })
-    const [runs] = await read('SELECT count(*)::int AS n, max(id)::int AS last FROM sync_runs')
-    expect(runs).toMatchObject({ n: runs?.last })
+    expect(await read('SELECT max(id)::int AS id FROM sync_runs')).toEqual([{ id: 101 }])
     expect(await move()).toMatchObject({
       code: 4,
       stderr: expect.stringMatching(/holds a mirror already, and nothing of it was touched/) as string,
     })
-  })
-
-  it('gives no id of a run or walk again, be its row gone', async () => {
-    const { source, run, rows, move } = await scene(() => items(3))
-    source.change('UPDATE sqlite_sequence SET seq = 100')
-    expect(await move()).toMatchObject({ code: 0 })
-
-    await run(['sync', '--org', 'acme'])
-
-    for (const table of ['sync_runs', 'sync_walks']) {
-      const [last] = await (await rows())(`SELECT max(id)::int AS id FROM ${table}`)
-      expect([table, last]).toEqual([table, { id: 101 }])
-    }
   })
 
   it('lets a follower of events go on from the greatest seq that it has read, and cuts names of columns once', async () => {
