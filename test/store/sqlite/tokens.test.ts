@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { makeSalt } from '../../../src/store/core/tokens.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { START, timeAt } from '../../helpers/clock.ts'
-import { ACME, GLOBEX } from '../../helpers/jobs.ts'
-import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
+import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
+import { beginTestWalk, openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const TOKEN = 'one-very-secret-token'
 const HOUR = 3_600_000
@@ -23,6 +23,23 @@ async function held() {
 }
 
 const sinceOf = (test: TestMirror) => organizations(test).map(({ held_since }) => held_since)
+
+it('sync_status has a line for each job that is configured or has rows, and for no other', async () => {
+  const test = openTestMirror()
+  const lists = () => test.rows('SELECT organization, collection, rows FROM sync_status ORDER BY 1, 2')
+  const register = (collection: string) =>
+    test.tokens.register([ACME, GLOBEX].map((one) => ({ ...one, collections: [collection] })))
+  await register('orders')
+  await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
+
+  await register('invoices')
+
+  expect(lists()).toEqual([
+    { organization: 'acme', collection: 'invoices', rows: 0 },
+    { organization: 'acme', collection: 'orders', rows: 1 },
+    { organization: 'globex', collection: 'invoices', rows: 0 },
+  ])
+})
 
 describe('a refused token', () => {
   it('holds all organizations that use it, and its like in no other mirror', async () => {

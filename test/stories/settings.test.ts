@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
+import type { Reply } from '../helpers/list-server.ts'
+import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
+
+const it = sceneTests()
+
+// That each setting of requests reaches what it is for. What that makes of it: test/api.
+
+it.for<[setting: string, reply: Reply, code: string, says: RegExp]>([
+  ['api.timeout', { fault: () => {} }, 'TIMEOUT', /within api\.timeout \(150 ms\)/],
+  ['api.maxResponseBytes', { body: ' '.repeat(1025) }, 'BAD_RESPONSE', /maxResponseBytes \(1024 bytes\)/],
+  ['rateLimit.fallbackWait', { status: 429 }, 'RATE_LIMITED', /20 minutes long, .* \(18 minutes\)/],
+  ['retry.attempts', { status: 500 }, 'SERVER_ERROR', /\(tried 2 times\)/],
+])('%s is kept', async ([, reply, code, says], { scene: { workspace, server, api, configure } }) => {
+  configure({
+    api: { baseUrl: server.url, timeout: '150ms', maxResponseBytes: 1024 },
+    rateLimit: { fallbackWait: '20m', maxWait: '18m' },
+    retry: { attempts: 2, minDelay: '1ms', maxDelay: '1ms' },
+  })
+  api.instead = () => reply
+
+  const { logs } = await workspace.run(['sync'])
+
+  expect(logs.at(-1)).toMatchObject({ error_code: code, error_message: expect.stringMatching(says) })
+})
+
+it('concurrency and rateLimit.sharePercent are kept', async ({
+  scene: { workspace, server, api, configure },
+}) => {
+  let [inFlight, most] = [0, 0]
+  api.instead = async () => {
+    most = Math.max(most, ++inFlight)
+    await sleep(20)
+    inFlight--
+    return null
+  }
+  configure({ organizations: [ACME, GLOBEX], concurrency: 1 })
+  await workspace.run(['sync'])
+  expect(most).toBe(1)
+
+  // A quarter of the four is one: all other requests wait for the next minute.
+  server.asked.length = 0
+  api.instead = () => ({ status: 500, headers: { 'x-ratelimit-limit': '4', 'x-ratelimit-remaining': '3' } })
+  configure({ rateLimit: { sharePercent: 25 } })
+  const sync = workspace.startHere(['sync'])
+  await sync.log(({ event }) => event === 'waiting')
+  sync.kill('SIGTERM')
+  await sync.ended
+  expect(server.asked).toHaveLength(1)
+})
