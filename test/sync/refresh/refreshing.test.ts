@@ -282,17 +282,6 @@ describe('between two pages of a walk', () => {
     const refreshed = runs(test).find(({ trigger }) => trigger === 'refresh')
     expect(Date.parse(String(refreshed?.started_at)) - begun).toBe(10_000)
   })
-
-  it('older pages are read with what is left of the share, in turn with those of walks', async () => {
-    const { test, list } = await synced({ ids: upTo(90) }, ({ clock }) => clock.advance(MINUTE))
-    const urgencies: unknown[] = []
-    const watched = withFirst(list.source, (...request) => urgencies.push(request[3]))
-    test.clock.advance(HOUR)
-
-    await runOnce(test, watched, { refresh: policyOf(test.clock.now) })
-
-    expect(urgencies.filter((urgency) => urgency === 'walk').length).toBeGreaterThan(5)
-  })
 })
 
 describe('once a clock that ran ahead was set back', () => {

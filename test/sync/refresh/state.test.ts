@@ -13,6 +13,7 @@ import { Listing, type Refreshing } from './listing.ts'
 
 const AUTO = { newest: 'auto' } as const
 const placesOf = (first: number, last: number, elsewhere: number): NewsPlaces => ({ first, last, elsewhere })
+const LEARNED = { places: placesOf(20, 0, 0) }
 
 function synced(end: 'first' | 'last', count = 500) {
   const list = new Listing(end, count)
@@ -51,13 +52,9 @@ describe('the ends of a list', () => {
     expect(state.places).toEqual({ ...placesOf(0, 0, 0), [end]: 2 })
     expect(state.freshAsOf).toBe(state.newestAt)
     expect(list.missing).toEqual([])
-  })
-
-  it.each(['first', 'last'] as const)('are not learned from rows that come at the other one: %s', (end) => {
-    const { list, refresh } = synced(end)
-    list.remove(end === 'last' ? 5 : 0, 495)
+    // Of a list that is read whole from its other end, new rows say nothing of that one.
+    list.remove(end === 'last' ? 5 : 0, 497)
     list.add(200)
-
     expect(refresh(AUTO).state.places[end === 'last' ? 'first' : 'last']).toBe(0)
     expect(list.missing).toEqual([])
   })
@@ -75,43 +72,29 @@ describe('the ends of a list', () => {
   })
 
   it.each([
-    { every: '5 minutes', interval: 300_000, isRead: true },
-    { every: 'hour, as where many lists share', interval: 3_600_000, isRead: false },
-  ])('are both read once an hour, and by one of twelve refreshes at most: one each $every', (row) => {
-    const { list, refresh } = synced('first')
-    const { interval } = row
-    const bothEndsAt = list.clock - 3_600_000
+    ['5 minutes', 300_000, true],
+    ['hour, as where many lists share', 3_600_000, false],
+  ])(
+    'are both read once an hour, and by one of twelve refreshes at most: one each %s',
+    (_every, interval, isRead) => {
+      const { list, refresh } = synced('first')
 
-    const { asked } = refresh(AUTO, { places: placesOf(20, 0, 0), bothEndsAt, interval })
+      const { asked } = refresh(AUTO, { ...LEARNED, bothEndsAt: list.clock - 3_600_000, interval })
 
-    expect(asked.includes(20)).toBe(row.isRead)
-  })
+      expect(asked.includes(20)).toBe(isRead)
+    },
+  )
 
   it('are both read in the same refresh where the total rose by more than was found', () => {
     const { list, refresh } = synced('last')
     list.add(4)
 
-    const { asked, state } = refresh(AUTO, { places: placesOf(20, 0, 0), bothEndsAt: list.clock })
+    const { asked, state } = refresh(AUTO, { ...LEARNED, bothEndsAt: list.clock })
 
     expect(asked.slice(0, 2)).toEqual([1, 21])
     expect(state.places.last).toBeGreaterThan(3)
     expect(list.missing).toEqual([])
   })
-})
-
-it('a refresh that is killed, and an interrupted walk, leave no gap: the next one reads through what they wrote', () => {
-  const { list, refresh } = synced('first')
-  list.add(120)
-  refresh({ before: (request) => (request === 3 ? 'killed' : null) })
-  list.add(30)
-  refresh({ before: (request) => (request === 2 ? 'killed' : null) })
-  list.add(60)
-  list.read(1)
-  list.read(2)
-
-  const { outcomes } = refresh()
-
-  expect({ outcomes, missing: list.missing }).toEqual({ outcomes: ['settled'], missing: [] })
 })
 
 describe('what was not read', () => {
@@ -133,7 +116,7 @@ describe('what was not read', () => {
     const { list, refresh } = synced('first', 3000)
     list.change(1500, 1500)
 
-    const { outcomes, state } = refresh(AUTO, { places: placesOf(20, 0, 0) })
+    const { outcomes, state } = refresh(AUTO, LEARNED)
 
     expect(outcomes).toEqual(['settled', 'hole'])
     expect(state).toMatchObject({ holeSince: null, freshAsOf: state.newestAt })
@@ -150,21 +133,6 @@ describe('what was not read', () => {
     const third = left()
     expect(third).toMatchObject({ unsettled: 0, freshAsOf, holeSince: third.newestAt })
   })
-})
-
-/** Rows that come and change at the newest end, a minute, as a refresh knows them after this. */
-function newsAfter(move: (list: Listing) => unknown): number {
-  const { list, refresh } = synced('first')
-  move(list)
-  return refresh().state.news
-}
-
-it('a refresh learns from rows that came how often it is worth while, and from changed ones by a sixteenth', () => {
-  const none = newsAfter(() => {})
-  const learned = newsAfter((list) => list.change(0, 16)) - none
-
-  expect(learned).toBeGreaterThan(0)
-  expect((newsAfter((list) => list.add(2)) - none) / learned).toBeCloseTo(2)
 })
 
 const WALK: CompleteWalk = {

@@ -50,10 +50,10 @@ it.each([
   expect(levelAt({ at: NOW, level: 9 }, SHARE, NOW + minutes * MINUTE)).toBeCloseTo(level)
 })
 
-/** The news of an end whose first two readings found so many new rows each. */
-function newsOf(added: number): number {
-  const readAt = [9, 18].map((minutes) => NOW + minutes * MINUTE)
-  return readAt.reduce((known, at) => afterNewest(known, { added, changed: 0 }, at), freshness(12)).news
+/** The news of an end after readings that found so much. */
+function newsOf(...found: { added: number; changed: number }[]): number {
+  return found.reduce((known, one) => afterNewest(known, one, known.newestAt + 9 * MINUTE), freshness(12))
+    .news
 }
 
 describe('what is learned', () => {
@@ -66,8 +66,12 @@ describe('what is learned', () => {
     expect(learn(0.5, found, minutes)).toBeCloseTo(becomes)
   })
 
-  it('tells a list that turns out to be busy from quiet ones by its second reading', () => {
-    expect(newsOf(27) / newsOf(0)).toBeGreaterThan(10)
+  it('at an end: a new row counts as 16 changed ones, and a busy list is told from quiet ones by its second reading', () => {
+    const none = newsOf({ added: 0, changed: 0 })
+    const busy = { added: 27, changed: 0 }
+
+    expect(newsOf({ added: 2, changed: 0 })).toBeCloseTo(newsOf({ added: 0, changed: 32 }))
+    expect(newsOf(busy, busy) / none).toBeGreaterThan(10)
   })
 
   it('of a page that could not be read is nothing, and it has had its turn', () => {
