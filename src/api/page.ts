@@ -92,7 +92,7 @@ const pages = count.nullable().catch(null)
 /** Servers write a truth value in many ways; anything else is a no. */
 const AFFIRMATIVE = /^"?(?:true|1|yes|y|on|ok|success)"?$/i
 
-const Meta = z.object({ current_page: pages, last_page: pages, total: z.unknown() })
+const Meta = z.object({ current_page: pages, last_page: pages, total: z.unknown().optional() })
 
 const Envelope = z.object(
   {
