@@ -3,7 +3,7 @@ import { pageAddress } from '../../src/api/client.ts'
 import { readPage } from '../../src/api/page.ts'
 import { JobError, KnownError, RetryableError } from '../../src/errors.ts'
 import type { Filters, Page } from '../../src/sync/types.ts'
-import { pageText } from './helpers/job.ts'
+import { pageText } from './helpers/api.ts'
 
 function read(body: string | Uint8Array, totals: 'check' | 'ignore' = 'check', page = 1): Page {
   return readPage({ body: Buffer.from(body) }, page, totals)

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import pLimit from 'p-limit'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Urgency } from '../../../src/sync/types.ts'
 import { settle } from '../../helpers/clock.ts'
 import {
@@ -9,7 +9,6 @@ import {
   createScene,
   hear,
   MINUTE,
-  NOTHING,
   OUR_MINUTE,
   passing,
   type TestBudgetStore,
@@ -139,56 +138,49 @@ describe('waiters', () => {
   })
 })
 
-it('a refresh finds room every 2 seconds beside a walk that asks all the time', async () => {
-  const { limiter, clock } = createScene({ rules: { refreshPercent: 50 } })
+/** Sends one request after another while the test lasts, each for 50 ms. Returns how many have left. */
+function asking({ limiter, clock }: ReturnType<typeof createScene>, urgency: Urgency, pauseMs = 0) {
   const stop = new AbortController()
   const { signal } = stop
+  onTestFinished(() => stop.abort())
   let left = 0
-  const send = (urgency: Urgency) => {
-    const request = async () => {
-      if (urgency === 'refresh') left++
-      await clock.sleep(50, signal)
-      return { announced: announced(60, 60), isThrottled: false }
+  const request = async () => {
+    left++
+    await clock.sleep(50, signal)
+    return { announced: announced(60, 60), isThrottled: false }
+  }
+  const goOn = async () => {
+    for (;;) {
+      await limiter.send(request, { urgency, observe: () => {}, signal })
+      if (pauseMs > 0) await clock.sleep(pauseMs, signal)
     }
-    return limiter.send(request, { urgency, observe: () => {}, signal })
   }
-  const walk = async () => {
-    for (;;) await send('walk')
-  }
-  send('refresh').catch(() => {})
-  await clock.pass(1000)
-  walk().catch(() => {})
-  for (let refreshes = 1; refreshes <= 60; refreshes++) {
-    expect(left).toBe(refreshes)
-    send('refresh').catch(() => {})
-    await clock.pass(2000)
-  }
-  stop.abort()
-})
+  goOn().catch(() => {})
+  return () => left
+}
 
-it('a walk goes on beside refreshes that may use the whole budget', async () => {
-  const { limiter, clock } = createScene({ rules: { requestsPerMinute: 10, refreshPercent: 100 } })
-  const stop = new AbortController()
-  const { signal } = stop
-  let left = 0
-  const send = (urgency: Urgency) =>
-    limiter.send(
-      async () => {
-        if (urgency === 'walk') left++
-        return { announced: NOTHING, isThrottled: false }
-      },
-      { urgency, observe: () => {}, signal },
-    )
-  const goOn = async (urgency: Urgency) => {
-    for (;;) await send(urgency)
-  }
-  for (const urgency of ['refresh', 'refresh', 'walk'] as const) goOn(urgency).catch(() => {})
+describe('a walk that asks all the time', () => {
+  it('leaves room for a refresh every 2 seconds', async () => {
+    const scene = createScene({ rules: { refreshPercent: 50 } })
+    const refreshed = asking(scene, 'refresh', 2000)
+    await scene.clock.pass(1000)
+    asking(scene, 'walk')
 
-  await clock.pass(30 * MINUTE)
-  stop.abort()
+    await scene.clock.pass(2 * MINUTE)
 
-  // One of its requests waits for a minute, and then for the next minute's first permit.
-  expect(left).toBeGreaterThanOrEqual(14)
+    expect(refreshed()).toBeGreaterThanOrEqual(58)
+  })
+
+  it('goes on beside refreshes that may use the whole budget', async () => {
+    const scene = createScene({ rules: { requestsPerMinute: 10, refreshPercent: 100 } })
+    for (const urgency of ['refresh', 'refresh'] as const) asking(scene, urgency)
+    const walked = asking(scene, 'walk')
+
+    await scene.clock.pass(30 * MINUTE)
+
+    // One of its requests waits for a minute, and then for the next minute's first permit.
+    expect(walked()).toBeGreaterThanOrEqual(14)
+  })
 })
 
 describe('a pause', () => {
