@@ -5,10 +5,10 @@ import { expect, it } from 'vitest'
 import { createPublisher } from '../../src/cli/publisher.ts'
 import { publishFailure } from '../../src/store/core/publication.ts'
 import { runRule, SQLITE } from '../../src/store/sqlite/driver.ts'
-import { jobOf } from '../helpers/jobs.ts'
 import { ownName } from '../helpers/leases.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
-import { beginTestWalk, complete, openTestMirror } from '../helpers/test-mirror.ts'
+import { openTestMirror } from '../helpers/test-mirror.ts'
+import { begin as beginWalk } from '../store/stage.ts'
 
 // When a file is published. What it holds: test/stories/published.test.ts; the decision as a table: test/store/core/publication.test.ts.
 
@@ -42,9 +42,9 @@ async function createScene({ isRead = true } = {}) {
       },
       isService,
     })
-  const walk = await beginTestWalk(mirror, jobOf())
-  await walk.saveItems('{"id":1,"total":1}')
-  if (isRead) await complete(mirror, jobOf(), walk.walk)
+  const walk = await beginWalk(mirror)
+  await walk.page('{"id":1,"total":1}')
+  if (isRead) await walk.close()
 
   /** What is written once so much time has passed. */
   async function later(ms: number): Promise<string[]> {
@@ -66,7 +66,7 @@ async function createScene({ isRead = true } = {}) {
     lines,
     failure: () => runRule(mirror.connection, publishFailure()),
     async change() {
-      await walk.saveItems('{"id":2,"total":2}')
+      await walk.page('{"id":2,"total":2}')
       publisher?.note()
     },
   }

@@ -9,16 +9,12 @@ import { type Connection, runRule } from '../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../src/store/sqlite/open.ts'
 import { runnerOn } from '../../src/store/sqlite/runner.ts'
 import { READING_VERSION } from '../../src/sync/coverage/read-list.ts'
-import { identifyItems } from '../../src/sync/items.ts'
-import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
 import { filtersText } from '../../src/sync/resume.ts'
-import type { BeginRun, KeptRules, Lease, Store, Walk } from '../../src/sync/store.ts'
-import type { Job, Page, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
-import type { PageResult } from '../../src/sync/walk.ts'
+import type { BeginRun, KeptRules, Lease, Store } from '../../src/sync/store.ts'
+import type { Job, WalkPlan } from '../../src/sync/types.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
 import { testLeases } from './leases.ts'
-import { pageOf } from './pages.ts'
 import { tempFolder } from './temp-folder.ts'
 
 export type Row = Record<string, unknown>
@@ -102,8 +98,6 @@ export const SYNC: WalkPlan = {
   restart: false,
 }
 
-const NO_TRAFFIC = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
-
 /** How a full walk reads its list, if it is the first one. */
 export const RULES: KeptRules = {
   version: READING_VERSION,
@@ -125,29 +119,6 @@ export const BEGIN: BeginRun = {
   brief: false,
 }
 
-/** Completes a walk over a list that stood still. */
-export async function complete({ store }: TestMirror, job: Job, walk: Walk): Promise<void> {
-  const run = { id: 0, traffic: NO_TRAFFIC }
-  await store.closeWalk(leaseOf(job), {
-    walkId: walk.id,
-    run,
-    outcome: STEADY,
-    removals: 'none',
-    refresh: null,
-  })
-}
-
-/** A walk and its run, as `runJob` begins them, into which pages are saved by hand. */
-export interface TestWalk {
-  walk: Walk
-  runId: number
-  /** The ids that the walk has seen. */
-  seen: ReadonlySet<string>
-  save(page: Page): Promise<PageResult>
-  /** Saves a page that holds these texts. */
-  saveItems(...texts: string[]): Promise<PageResult>
-}
-
 /** The right to work on a job, without taking it: for tests that write by hand. */
 export function leaseOf(job: Job): Lease {
   return {
@@ -161,49 +132,9 @@ export function leaseOf(job: Job): Lease {
   }
 }
 
-export async function beginTestWalk({ store, clock }: TestMirror, job: Job): Promise<TestWalk> {
-  const lease = leaseOf(job)
-  const filters = filtersText(job.collection.filters)
-  const { runId, walk } = await store.beginRun(lease, { ...BEGIN, filters })
-  const run = { id: runId, traffic: NO_TRAFFIC }
-  const writer = new PageWriter({ store, lease, run, walk })
-  const times = createPageTimes(lease, clock.now)
-  const seen = new Set<string>()
-  let [number, ordinal] = [1, 0]
-  const save = async (page: Page) => {
-    const items = identifyItems(job, page)
-    const ids = items.map(({ id }) => id)
-    const newToWalk = new Set(ids.filter((id) => !seen.has(id)))
-    const { total, next, lastPage } = page
-    const shown = { page: page.number, ids, items: page.items.length, total, next, lastPage }
-    const line = {
-      ordinal: ordinal + 1,
-      pass: 1,
-      why: 'forward' as const,
-      resumed: false,
-      at: times.ofWalk(),
-    }
-    const kept = await writer.write({ page, items, newToWalk, entry: { ...shown, ...line }, nextPage: next })
-    ordinal++
-    for (const id of ids) seen.add(id)
-    number = page.number + 1
-    return kept
-  }
-  return {
-    walk,
-    runId,
-    seen,
-    save,
-    saveItems: (...texts) => save(pageOf(texts, { number, next: number + 1, lastPage: 1000, total: 25_000 })),
-  }
-}
-
 /** All that is committed: the schema, and every row of every table. */
 export function dump({ rows }: TestMirror): Record<string, Row[]> {
   const schema = rows('SELECT type, name, sql FROM sqlite_schema ORDER BY name')
   const tables = schema.filter(({ type }) => type === 'table').map(({ name }) => String(name))
   return { schema, ...Object.fromEntries(tables.map((name) => [name, rows(`SELECT * FROM "${name}"`)])) }
 }
-
-/** What a walk says of itself over a list that stood still. */
-const STEADY: WalkOutcome = { coverage: 'steady', untrusted: null }

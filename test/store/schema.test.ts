@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { assertKnownVersion, BASELINE, LATEST_VERSION, stepsFrom } from '../../src/store/schema.ts'
-import { jobOf } from '../helpers/jobs.ts'
 import { OUTSIDE_READERS } from '../helpers/outside-readers.ts'
-import { beginTestWalk, openTestMirror } from '../helpers/test-mirror.ts'
+import { openTestMirror } from '../helpers/test-mirror.ts'
+import { begin } from './stage.ts'
 
 describe('a step to the next version', () => {
   it('is written once for both databases, and comes after the tables of a new mirror', () => {
@@ -36,8 +36,8 @@ describe('a mirror of another version', () => {
 describe('a table WITHOUT ROWID', () => {
   it('has the columns of its key first, as sqlite3 of Debian 12 requires', async () => {
     const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    await saveItems('{"no":"key"}', '{"id":1,"lines":[{"sku":"a"}]}')
+    const { page } = await begin(test)
+    await page('{"no":"key"}', '{"id":1,"lines":[{"sku":"a"}]}')
 
     const tables = test.rows("SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr = 1")
 
@@ -51,7 +51,7 @@ describe('a table WITHOUT ROWID', () => {
 
   it.each(OUTSIDE_READERS)('is sound for $name', async ({ read }) => {
     const test = openTestMirror()
-    await (await beginTestWalk(test, jobOf())).saveItems('{"no":"key"}', '{"id":1}')
+    await (await begin(test)).page('{"no":"key"}', '{"id":1}')
 
     expect(read(test.file, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
   })

@@ -48,11 +48,6 @@ export function placeAll(
   })
 }
 
-/** The values of `{"a": TEXT}` for each text, placed in turn. */
-export function placeValues(texts: readonly string[]): Record<string, unknown>[] {
-  return placeAll(texts.map((text) => `{"a":${text}}`)).map(({ values }) => Object.fromEntries(values))
-}
-
 /**
  * The fields of an item in their order, objects opened up: scalars, nulls and arrays. An empty object has
  * none.

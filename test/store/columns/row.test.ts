@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createCatalog, extendCatalog } from '../../../src/store/columns/catalog.ts'
-import { item, placeAll, placeItem, placePage, placeValues } from './items.ts'
+import { item, placeAll, placeItem, placePage } from './items.ts'
 
 describe('an item’s row', () => {
   it.each([
@@ -48,105 +48,138 @@ describe('an item’s row', () => {
     })
   })
 
-  it.each([
-    ['an INTEGER column', ['1', 'true', '20.0', 'null'], [{ a: 1n }, { a: 1n }, { a: 20n }, {}]],
-    ['a column of booleans', ['true', '7'], [{ a: 1n }, { a: 7n }]],
-    ['an INTEGER column, then a fraction', ['1', '1.5', '2'], [{ a: 1n }, { a: 1.5 }, { a: 2 }]],
-    ['an INTEGER column with a text', ['1', '"x"', '2'], [{ a: 1n }, { a__text: 'x' }, { a: 2n }]],
-    ['an INTEGER column with an array', ['1', '[2.0]'], [{ a: 1n }, { a__text: '[2]' }]],
+  it.each<[texts: string[], values: object[]]>([
+    // An INTEGER column.
     [
-      'an INTEGER column with 20 digits',
+      ['1', 'true', '20.0', 'null'],
+      [{ a: 1n }, { a: 1n }, { a: 20n }, {}],
+    ],
+    [
+      ['true', '7'],
+      [{ a: 1n }, { a: 7n }],
+    ],
+    [
+      ['1', '"x"', '2'],
+      [{ a: 1n }, { a__text: 'x' }, { a: 2n }],
+    ],
+    [
+      ['1', '[2.0]'],
+      [{ a: 1n }, { a__text: '[2]' }],
+    ],
+    [
       ['1', '12345678901234567890'],
       [{ a: 1n }, { a__text: '12345678901234567890' }],
     ],
     [
-      'a fraction that would round another row',
-      ['9007199254740993', '1.50'],
-      [{ a: 9007199254740993n }, { a__text: '1.5' }],
+      ['1', '"4600"', '"-7"', '"0"', '"-0"'],
+      [{ a: 1n }, { a: 4600n }, { a: -7n }, { a: 0n }, { a: 0n }],
     ],
     [
-      'a fraction that would round an older row',
-      ['1', '9007199254740993', '3', '1.50'],
-      [{ a: 1n }, { a: 9007199254740993n }, { a: 3n }, { a__text: '1.5' }],
-    ],
-    [
-      'a fraction beside a large number that no double rounds',
-      ['9007199254740994', '1.5'],
-      [{ a: 9007199254740994n }, { a: 1.5 }],
-    ],
-    ['a REAL column', ['1.5', '20.0', '9007199254740994'], [{ a: 1.5 }, { a: 20 }, { a: 9007199254740994 }]],
-    [
-      'a REAL column with a number that it would round',
-      ['1.5', '9007199254740993'],
-      [{ a: 1.5 }, { a__text: '9007199254740993' }],
-    ],
-    [
-      'a REAL column with a whole number beyond 64 bits',
-      ['1.5', '1e20'],
-      [{ a: 1.5 }, { a__text: '100000000000000000000' }],
-    ],
-    [
-      'a REAL column with other values',
-      ['1.5', 'true', '"x"', '[]'],
-      [{ a: 1.5 }, { a__text: 'true' }, { a__text: 'x' }, { a__text: '[]' }],
-    ],
-    [
-      'an INTEGER column with whole numbers as texts',
-      ['1', '"4600"', '"-7"', '"0"', '"-0"', '"9223372036854775807"'],
-      [{ a: 1n }, { a: 4600n }, { a: -7n }, { a: 0n }, { a: 0n }, { a: 9223372036854775807n }],
+      ['1', '"9223372036854775807"'],
+      [{ a: 1n }, { a: 9223372036854775807n }],
     ],
     ...[
       ['', ' 1', '1 ', '+1', '01', '-', '1e3', '1.0', '1.5', '0x10', '1_000', '1,000', '１', '٣', 'NaN'],
       ['9223372036854775808', '-9223372036854775809', '1\\n', '1'.repeat(500)],
     ]
       .flat()
-      .map((text): [string, string[], object[]] => [
-        `an INTEGER column with the text ${text.slice(0, 40)}`,
+      .map((text): [string[], object[]] => [
         ['1', `"${text}"`],
         [{ a: 1n }, { a__text: text.replace('\\n', '\n') }],
       ]),
+    // An INTEGER column that meets a fraction: one that would round a stored value is a text.
     [
-      'a REAL column with numbers as texts',
-      ['1.5', '"19.90"', '"20"', '"-0.5"', '"0.0000001"', '"9007199254740994"', '"100.00"'],
-      [{ a: 1.5 }, { a: 19.9 }, { a: 20 }, { a: -0.5 }, { a: 1e-7 }, { a: 9007199254740994 }, { a: 100 }],
+      ['1', '1.5', '2'],
+      [{ a: 1n }, { a: 1.5 }, { a: 2 }],
+    ],
+    [
+      ['1', '"3"', '1.5', '"2.5"'],
+      [{ a: 1n }, { a: 3n }, { a: 1.5 }, { a: 2.5 }],
+    ],
+    [
+      ['9007199254740994', '1.5'],
+      [{ a: 9007199254740994n }, { a: 1.5 }],
+    ],
+    [
+      ['9007199254740993', '1.50'],
+      [{ a: 9007199254740993n }, { a__text: '1.5' }],
+    ],
+    [
+      ['1', '9007199254740993', '1.50'],
+      [{ a: 1n }, { a: 9007199254740993n }, { a__text: '1.5' }],
+    ],
+    [
+      ['1', '"9007199254740993"', '1.5'],
+      [{ a: 1n }, { a: 9007199254740993n }, { a__text: '1.5' }],
+    ],
+    // A REAL column.
+    [
+      ['1.5', '20.0', '9007199254740994'],
+      [{ a: 1.5 }, { a: 20 }, { a: 9007199254740994 }],
+    ],
+    [
+      ['1.5', '9007199254740993'],
+      [{ a: 1.5 }, { a__text: '9007199254740993' }],
+    ],
+    [
+      ['1.5', '1e20'],
+      [{ a: 1.5 }, { a__text: '100000000000000000000' }],
+    ],
+    [
+      ['1.5', 'true', '"x"', '[]'],
+      [{ a: 1.5 }, { a__text: 'true' }, { a__text: 'x' }, { a__text: '[]' }],
+    ],
+    [
+      ['1.5', '"19.90"', '"20"', '"-0.5"'],
+      [{ a: 1.5 }, { a: 19.9 }, { a: 20 }, { a: -0.5 }],
+    ],
+    [
+      ['1.5', '"0.0000001"', '"9007199254740994"'],
+      [{ a: 1.5 }, { a: 1e-7 }, { a: 9007199254740994 }],
     ],
     ...[
       ['.5', '5.', '1e3', '1.5e1', '00.5', '-', 'Infinity', '9007199254740993', '1'.repeat(20)],
       ['0.12345678901234567890', `0.${'0'.repeat(330)}1`, `1${'0'.repeat(310)}`],
     ]
       .flat()
-      .map((text): [string, string[], object[]] => [
-        `a REAL column with the text ${text.slice(0, 40)}`,
+      .map((text): [string[], object[]] => [
         ['1.5', `"${text}"`],
         [{ a: 1.5 }, { a__text: text }],
       ]),
+    // A TEXT column.
     [
-      'a fraction that would round a text',
-      ['1', '"9007199254740993"', '1.5'],
-      [{ a: 1n }, { a: 9007199254740993n }, { a__text: '1.5' }],
+      ['"x"', '"1"', '"01"'],
+      [{ a: 'x' }, { a: '1' }, { a: '01' }],
     ],
     [
-      'a fraction, and whole numbers as texts before it',
-      ['1', '"3"', '1.5', '"2.5"'],
-      [{ a: 1n }, { a: 3n }, { a: 1.5 }, { a: 2.5 }],
-    ],
-    ['a TEXT column with numbers as texts', ['"x"', '"1"', '"01"'], [{ a: 'x' }, { a: '1' }, { a: '01' }]],
-    [
-      'a TEXT column with numbers',
       ['"x"', '1.10', '2e1', '-0', '1e400'],
       [{ a: 'x' }, { a: '1.1' }, { a: '20' }, { a: '0' }, { a: '1e400' }],
     ],
-    ['a TEXT column with an array', ['"x"', '[1]'], [{ a: 'x' }, { a: '[1]' }]],
-    ['a column of arrays with a text', ['[1]', '"x"'], [{ a: '[1]' }, { a: 'x' }]],
     [
-      'a TEXT column with booleans',
+      ['"x"', '[1]'],
+      [{ a: 'x' }, { a: '[1]' }],
+    ],
+    [
+      ['[1]', '"x"'],
+      [{ a: '[1]' }, { a: 'x' }],
+    ],
+    [
       ['"x"', 'true', 'false'],
       [{ a: 'x' }, { a__text: 'true' }, { a__text: 'false' }],
     ],
-    ['a 20-digit column with small numbers', ['1e400', '5'], [{ a: '1e400' }, { a: '5' }]],
-    ['a field that is sometimes an object', ['5', '{"b":6}', '7'], [{ a: 5n }, { a__b: 6n }, { a: 7n }]],
-  ])('places the values of %s', (_what, texts, expected) => {
-    expect(placeValues(texts)).toEqual(expected)
+    [
+      ['1e400', '5'],
+      [{ a: '1e400' }, { a: '5' }],
+    ],
+    // A field that is sometimes an object.
+    [
+      ['5', '{"b":6}', '7'],
+      [{ a: 5n }, { a__b: 6n }, { a: 7n }],
+    ],
+  ])('has the values %.60j', (texts, expected) => {
+    const placed = placeAll(texts.map((text) => `{"a":${text}}`))
+
+    expect(placed.map(({ values }) => Object.fromEntries(values))).toEqual(expected)
   })
 
   it('warns when a __text column appears, and only then', () => {

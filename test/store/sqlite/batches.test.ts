@@ -1,21 +1,26 @@
 import { expect, it } from 'vitest'
+import { InterruptedError } from '../../../src/errors.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { forgetting } from '../../helpers/forgetting.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
+import { upTo } from '../../helpers/scripted-list.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
 import { begin } from '../stage.ts'
+
+// What takes long is done in batches: the event loop turns between them, and what is stopped there is done by who goes on.
 
 const ROWS = 20_000
 
 /** Rows that may be written, indexes apart, before the event loop turns: about 50 ms of work. */
 const MOST_AT_ONCE = 6000
 
+const item = (id: number) => `{"id":${id}}`
+
 const NUMBERS = `WITH RECURSIVE n (i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS})`
 
 /** A mirror in which acme has many orders, as if pages had brought them; its rests turn the event loop. */
 async function scene() {
-  let mark = 0
-  let most = 0
+  let [mark, most] = [0, 0]
   const written = () => Number(connection.prepare('SELECT total_changes()').pluck().get())
   function turn() {
     most = Math.max(most, written() - mark)
@@ -38,54 +43,69 @@ async function scene() {
     UPDATE sync_seq SET rows = ${ROWS};
     UPDATE sync_jobs SET rows = ${ROWS} WHERE rows > 0;
   `)
-  /** The most rows that the task writes between two turns. */
-  async function mostAtOnce(task: () => Promise<unknown>): Promise<number> {
+  /** What the task comes to. The event loop must turn often enough meanwhile. */
+  async function inBatches<T>(task: () => Promise<T>): Promise<T> {
     mark = written()
     most = 0
-    await task()
+    const result = await task()
     turn()
-    return most
+    expect(most).toBeLessThan(MOST_AT_ONCE)
+    return result
   }
-  return { test, mostAtOnce, turn }
-}
-
-/** Gives a walk a line in each table that grows with its list. */
-function grown(walkId: number): string {
-  return `
-    ${NUMBERS}
-    INSERT INTO sync_pages (walk_id, ordinal, pass, page, items, keys, why, read_at)
-    SELECT ${walkId}, i, 1, i, 0, '[]', 'forward', '2026-11-20T08:00:00.000Z' FROM n;
-    ${NUMBERS}
-    INSERT INTO sync_refreshed (walk_id, key) SELECT ${walkId}, 'x' || i FROM n;
-  `
+  /** Gives the first walk a line in each table that grows with its list. */
+  const grow = () =>
+    connection.exec(`
+      ${NUMBERS}
+      INSERT INTO sync_pages (walk_id, ordinal, pass, page, items, keys, why, read_at)
+      SELECT 1, i, 1, i, 0, '[]', 'forward', '2026-11-20T08:00:00.000Z' FROM n;
+      ${NUMBERS}
+      INSERT INTO sync_refreshed (walk_id, key) SELECT 1, 'x' || i FROM n;
+    `)
+  const countsOf = (...tables: string[]) => tables.map((name) => test.value(`SELECT count(*) FROM ${name}`))
+  return { test, inBatches, turn, grow, countsOf }
 }
 
 it('missing rows are noted, held back, removed and counted in batches', async () => {
-  const { test, mostAtOnce } = await scene()
-  const walk = await begin(test)
-  await walk.page('{"id":1}', '{"id":15000}')
+  const { test, inBatches, countsOf } = await scene()
+  const walked = async (...ids: number[]) => {
+    const walk = await begin(test)
+    await walk.page(...ids.map(item))
+    return walk
+  }
+  const first = await walked(1, 15_000)
+  await inBatches(() => first.missing())
+  await inBatches(() => first.missing())
+  await first.close()
+  const second = await walked(1, 15_000)
+  expect(await inBatches(() => second.missing())).toEqual({ removable: ROWS - 2, held: 0, live: ROWS })
+  const { heldBack } = await inBatches(() => second.close({ hold: 'brake' }))
+  expect(heldBack).toMatchObject({ rows: ROWS - 2 })
+  const third = await walked(1, 2)
+  expect(await inBatches(() => third.missing())).toEqual({ removable: 0, held: ROWS - 3, live: ROWS })
+  await inBatches(() => third.close('remove'))
 
-  const noting = await mostAtOnce(() => walk.missing())
-  const again = await mostAtOnce(() => walk.missing())
-  await walk.close()
-  const second = await begin(test)
-  await second.page('{"id":1}', '{"id":15000}')
-  const judging = await mostAtOnce(async () =>
-    expect(await second.missing()).toEqual({ removable: ROWS - 2, held: 0, live: ROWS }),
-  )
-  const holding = await mostAtOnce(async () =>
-    expect(await second.close({ hold: 'brake' })).toMatchObject({ heldBack: { rows: ROWS - 2 } }),
-  )
-  const third = await begin(test)
-  await third.page('{"id":1}', '{"id":2}')
-  const removing = await mostAtOnce(async () => {
-    expect(await third.missing()).toEqual({ removable: 0, held: ROWS - 3, live: ROWS })
-    await third.close('remove')
-  })
-
-  expect(test.rows('SELECT id FROM orders ORDER BY id').map(({ id }) => id)).toEqual([1, 2, 15000])
+  expect(test.rows('SELECT id FROM orders ORDER BY id').map(({ id }) => id)).toEqual([1, 2, 15_000])
   expect(test.rows('SELECT key, state FROM sync_missing')).toEqual([{ key: '15000', state: 'missed' }])
-  for (const most of [noting, again, judging, holding, removing]) expect(most).toBeLessThan(MOST_AT_ONCE)
+  expect(countsOf('orders_json')).toEqual([3])
+})
+
+it('what an abandoned walk has left is pruned in batches', async () => {
+  const { test, inBatches, grow, countsOf } = await scene()
+  grow().exec("UPDATE sync_walks SET status = 'abandoned'")
+
+  await inBatches(() => test.store.prune(jobOf()))
+
+  expect(countsOf('sync_pages', 'sync_refreshed')).toEqual([0, 0])
+})
+
+it('a job is forgotten in batches', async () => {
+  const { test, inBatches, turn, grow, countsOf } = await scene()
+  grow()
+  const { job } = forgetting(test, turn)
+
+  await inBatches(() => job({ organization: ACME.id, collection: 'orders' }, true))
+
+  expect(countsOf('orders', 'orders_json', 'sync_pages', 'sync_refreshed')).toEqual([0, 0, 0, 0])
 })
 
 it('a search for missing rows that is stopped is done by who goes on with the walk', async () => {
@@ -97,29 +117,44 @@ it('a search for missing rows that is stopped is done by who goes on with the wa
   await expect(walk.missing(true)).rejects.toThrow(/stopped while its missing rows were gone through/)
 
   const resumer = openTestMirror({ file: test.file, clock: test.clock })
-  const resumed = await begin(resumer, undefined, { resume: walk.walk.id })
+  const resumed = await begin(resumer, jobOf(), { resume: walk.walk.id })
   expect(await resumed.missing(true)).toEqual({ removable: ROWS - 1, held: 0, live: ROWS })
 })
 
-it('what an abandoned walk has left is pruned in batches', async () => {
-  const { test, mostAtOnce } = await scene()
-  test.connection.exec(`${grown(1)} UPDATE sync_walks SET status = 'abandoned'`)
+it('a walk that is stopped between two batches of removals stays open; who goes on removes the rest, and a follower sees each row once', async () => {
+  const test = openTestMirror()
+  await (await begin(test)).page(...upTo(2500).map(item))
+  const walk = await begin(test)
+  await walk.page(...upTo(100).map(item))
+  expect(await walk.missing(true)).toEqual({ removable: 2400, held: 0, live: 2500 })
+  test.stop()
+  const counts = () =>
+    test.rows(`
+      SELECT
+        (SELECT count(*) FROM orders) AS live,
+        (SELECT count(*) FROM orders_json) AS json,
+        (SELECT count(*) FROM orders_history WHERE _reason = 'removed') AS gone,
+        (SELECT rows FROM sync_jobs WHERE rows > 0) AS counted,
+        (SELECT sum(rows_removed) FROM sync_runs) AS removed
+    `)
 
-  const most = await mostAtOnce(() => test.store.prune(jobOf()))
+  await expect(walk.close('remove')).rejects.toThrow(InterruptedError)
 
-  for (const table of ['sync_pages', 'sync_refreshed'])
-    expect(test.value(`SELECT count(*) FROM ${table}`)).toBe(0)
-  expect(most).toBeLessThan(MOST_AT_ONCE)
-})
-
-it('a job is forgotten in batches', async () => {
-  const { test, mostAtOnce, turn } = await scene()
-  test.connection.exec(grown(1))
-  const { job } = forgetting(test, turn)
-
-  const most = await mostAtOnce(() => job({ organization: ACME.id, collection: 'orders' }, true))
-
-  for (const table of ['orders', 'orders_json', 'sync_pages', 'sync_refreshed'])
-    expect(test.value(`SELECT count(*) FROM ${table}`)).toBe(0)
-  expect(most).toBeLessThan(MOST_AT_ONCE)
+  expect(counts()).toEqual([{ live: 1500, json: 1500, gone: 1000, counted: 1500, removed: 1000 }])
+  const resumer = openTestMirror({ file: test.file, clock: test.clock })
+  const resumed = await begin(resumer, jobOf(), { resume: walk.walk.id })
+  expect(await resumed.missing(true)).toEqual({ removable: 1400, held: 0, live: 1500 })
+  expect(await resumed.close('remove')).toEqual({ heldBack: null })
+  expect(counts()).toEqual([{ live: 100, json: 100, gone: 2400, counted: 100, removed: 2400 }])
+  const batches =
+    "SELECT count(*) AS rows FROM orders_changes WHERE change = 'removed' GROUP BY seq ORDER BY seq"
+  expect(test.rows(batches).map(({ rows }) => rows)).toEqual([1000, 1000, 400])
+  await (await begin(resumer)).page(item(2000), item(3000))
+  const events = 'SELECT id, change FROM orders_changes WHERE id IN (2000, 3000) ORDER BY seq, id'
+  expect(test.rows(events).map(({ id, change }) => `${id} ${change}`)).toEqual([
+    '2000 added',
+    '2000 removed',
+    '2000 returned',
+    '3000 added',
+  ])
 })

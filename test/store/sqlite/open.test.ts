@@ -7,8 +7,10 @@ import { LATEST_VERSION } from '../../../src/store/schema.ts'
 import { translate } from '../../../src/store/sqlite/errors.ts'
 import { openForReading, openForWriting } from '../../../src/store/sqlite/open.ts'
 import { CAN_BE_REFUSED, NOBODY, openElsewhere } from '../../helpers/other-process.ts'
-import { IS_ROOT, mustRun } from '../../helpers/processes.ts'
+import { IS_ROOT } from '../../helpers/processes.ts'
 import { tempFolder } from '../../helpers/temp-folder.ts'
+
+// What every command says of such a file: test/stories/mirror-file.test.ts.
 
 const APPLICATION_ID = 0x61646d72
 
@@ -27,16 +29,6 @@ function makeMirror(file = newPlace()): string {
   for (let number = 0; number < 500; number++) insert.run(`setting ${number}`, 'x'.repeat(200))
   connection.close()
   return file
-}
-
-function errorOf(task: () => unknown): MirrorError {
-  try {
-    task()
-  } catch (error) {
-    if (error instanceof MirrorError) return error
-    throw error
-  }
-  throw new Error('it was opened')
 }
 
 /** The modes of a mirror and of the files beside it. */
@@ -58,9 +50,8 @@ describe('a mirror that does not exist yet', () => {
 
   it('can be created by several processes at once', async () => {
     const file = newPlace()
-    const outcomes = await Promise.all([1, 2, 3, 4].map(() => openElsewhere(file)))
 
-    expect(outcomes).toEqual(['opened', 'opened', 'opened', 'opened'])
+    expect(await Promise.all([1, 2, 3, 4].map(() => openElsewhere(file)))).toEqual(Array(4).fill('opened'))
   })
 
   it('keeps the mode of an existing empty file, for the files beside it too', () => {
@@ -94,101 +85,74 @@ function changeInWal(file: string, sql: string): void {
   database.exec(sql)
 }
 
-function overwrite(file: string, from: number, bytes: Buffer): void {
-  const handle = fs.openSync(file, 'r+')
-  fs.writeSync(handle, bytes, 0, bytes.length, from)
-  fs.closeSync(handle)
+function giveWalOfAnother(file: string): void {
+  const other = newPlace()
+  changeInWal(other, 'CREATE TABLE accounts (id)')
+  fs.copyFileSync(`${other}-wal`, `${makeMirror(file)}-wal`)
+}
+
+function truncate(file: string): void {
+  fs.truncateSync(makeMirror(file), Math.floor(fs.statSync(file).size / 8192) * 4096 + 1000)
+}
+
+function overwriteMiddle(file: string): void {
+  const bytes = fs.readFileSync(makeMirror(file))
+  fs.writeFileSync(file, bytes.fill('x', bytes.length / 2, bytes.length / 2 + 20_000))
 }
 
 const DAMAGED = /damaged.*Restore a copy, or move it away/s
 
-/** What may be in place of the mirror, and the message about it. */
-const UNUSABLE: [string, (file: string) => void, RegExp][] = [
-  ['a text', (file) => fs.writeFileSync(file, 'orders: none\n'.repeat(100)), /no SQLite database.*another/],
-  ["somebody else's database", (file) => changeInWal(file, 'CREATE TABLE accounts (id)'), /something else/],
+it.each<[string, RegExp, (file: string) => void]>([
+  ['a text', /no SQLite database.*another/, (file) => fs.writeFileSync(file, 'orders: none\n'.repeat(100))],
+  ["somebody else's database", /something else/, (file) => changeInWal(file, 'CREATE TABLE accounts (id)')],
   [
     'a mirror of a newer version, as its WAL alone shows',
-    (file) => changeInWal(makeMirror(file), 'PRAGMA user_version = 999'),
     /newer admin-mirror \(schema 999.*newer version/,
+    (file) => changeInWal(makeMirror(file), 'PRAGMA user_version = 999'),
   ],
   [
     'a mirror with the WAL of another database',
-    (file) => {
-      const other = path.join(tempFolder(), 'other.db')
-      changeInWal(other, 'CREATE TABLE accounts (id)')
-      fs.copyFileSync(`${other}-wal`, `${makeMirror(file)}-wal`)
-    },
     /the write-ahead log beside it .* is another database's.*Move the log away/,
+    giveWalOfAnother,
   ],
-  [
-    'a truncated mirror',
-    (file) => fs.truncateSync(makeMirror(file), Math.floor(fs.statSync(file).size / 8192) * 4096 + 1000),
-    DAMAGED,
-  ],
-  [
-    'a mirror that was overwritten in the middle',
-    (file) => overwrite(makeMirror(file), Math.floor(fs.statSync(file).size / 2), Buffer.alloc(20_000, 'x')),
-    DAMAGED,
-  ],
-]
+  ['a truncated mirror', DAMAGED, truncate],
+  ['a mirror that was overwritten in the middle', DAMAGED, overwriteMiddle],
+])('a file that cannot be the mirror is refused and left as it is: %s', (_what, message, make) => {
+  const file = newPlace()
+  make(file)
+  const files = [file, `${file}-wal`]
+  const bytes = () => Buffer.concat(files.filter(fs.existsSync).map((name) => fs.readFileSync(name)))
+  const before = bytes()
 
-describe('a file that cannot be the mirror', () => {
-  it.each(UNUSABLE)('is refused and left as it is: %s', (_what, make, message) => {
-    const file = newPlace()
-    make(file)
-    const files = [file, `${file}-wal`]
-    const bytes = () => Buffer.concat(files.filter(fs.existsSync).map((name) => fs.readFileSync(name)))
-    const before = bytes()
-
-    // A reader meets the damage where it reads.
-    for (const openIt of message === DAMAGED ? [openForWriting] : [openForWriting, openForReading]) {
-      const error = errorOf(() => openIt(file))
-      expect(error.code).toBe('DATABASE')
-      expect(error.message).toMatch(message)
-      expect(error.message).toContain(file)
-      expect(bytes().equals(before)).toBe(true)
-    }
-  })
-
-  it.each(['a pipe', '/dev/zero'])('is refused without a wait if it is %s', (what) => {
-    const file = newPlace()
-    if (what === 'a pipe') mustRun('mkfifo', file)
-    else fs.symlinkSync(what, file)
-
-    for (const openIt of [openForWriting, openForReading])
-      expect(errorOf(() => openIt(file)).message).toMatch(/is a pipe or a device, where a regular file/)
-  })
+  // A reader meets the damage where it reads.
+  for (const openIt of message === DAMAGED ? [openForWriting] : [openForWriting, openForReading]) {
+    expect(() => openIt(file)).toThrow(MirrorError)
+    expect(() => openIt(file)).toThrow(message)
+    expect(() => openIt(file)).toThrow(file)
+    expect(bytes().equals(before)).toBe(true)
+  }
 })
 
-describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => {
-  it.each<[string, string, boolean]>([
-    ['a new file', 'mirror.db', false],
-    ['a new folder', 'data/mirror.db', false],
-    ['a mirror', 'mirror.db', true],
-  ])('is refused: %s in a read-only folder', async (_what, name, isMade) => {
+it.runIf(CAN_BE_REFUSED).each<[what: string, name: string, isMade: boolean, mode: number]>([
+  ['a new file in a read-only folder', 'mirror.db', false, 0o555],
+  ['a new folder in one', 'data/mirror.db', false, 0o555],
+  ['a mirror in one', 'mirror.db', true, 0o555],
+  ['a read-only mirror', 'mirror.db', true, 0o777],
+])(
+  'what this user may not write is refused, and nothing is created beside it: %s',
+  async (_what, name, isMade, mode) => {
     const folder = tempFolder()
     const file = path.join(folder, name)
-    if (isMade) makeMirror(file)
-    fs.chmodSync(folder, 0o555)
+    if (isMade) fs.chmodSync(makeMirror(file), 0o644)
+    fs.chmodSync(folder, mode)
     const before = fs.readdirSync(folder)
 
     expect(await openElsewhere(file, NOBODY)).toMatch(
       /^MirrorError: .*cannot be (?:written|used).*this user needs to write/,
     )
     expect(fs.readdirSync(folder)).toEqual(before)
-  })
-
-  it('is refused: a read-only mirror, and nothing is created beside it', async () => {
-    const file = makeMirror()
-    fs.chmodSync(file, 0o644)
-    fs.chmodSync(path.dirname(file), 0o777)
-
-    expect(await openElsewhere(file, NOBODY)).toMatch(
-      /^MirrorError: .*cannot be written.*this user needs to write to the/,
-    )
-    expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
-  })
-})
+  },
+)
 
 it.each([
   ['SQLITE_FULL', MirrorUnavailableError, /^the disk with .* is full; make room/],
@@ -208,6 +172,6 @@ it.runIf(IS_ROOT)("another user's mirror is not written by root, who is told how
   const file = makeMirror()
   fs.chownSync(file, 10_001, 10_001)
 
-  expect(errorOf(() => openForWriting(file)).message).toMatch(/runuser -u "\$\(id -nu 10001\)" --/)
+  expect(() => openForWriting(file)).toThrow(/runuser -u "\$\(id -nu 10001\)" --/)
   expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
 })

@@ -5,15 +5,13 @@ import { describe, expect, it } from 'vitest'
 import { UsageError } from '../../../src/errors.ts'
 import type { Rows } from '../../../src/store/core/query.ts'
 import { queryFile } from '../../../src/store/sqlite/read.ts'
-import { jobOf } from '../../helpers/jobs.ts'
 import { CAN_BE_REFUSED } from '../../helpers/other-process.ts'
-import { pageOf } from '../../helpers/pages.ts'
-import { beginTestWalk, openTestMirror } from '../../helpers/test-mirror.ts'
+import { openTestMirror } from '../../helpers/test-mirror.ts'
+import { begin } from '../stage.ts'
 
 async function filled() {
   const test = openTestMirror()
-  const acme = await beginTestWalk(test, jobOf())
-  await acme.save(pageOf(['{"id":2,"a":9007199254740993}', '{"id":1, "a":1.0}'], { next: 2, total: 50 }))
+  await (await begin(test)).page('{"id":2,"a":9007199254740993}', '{"id":1, "a":1.0}')
   return (sql: string) => queryFile(test.connection, sql, new Map())
 }
 

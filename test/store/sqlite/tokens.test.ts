@@ -2,15 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { makeSalt } from '../../../src/store/core/tokens.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { START, timeAt } from '../../helpers/clock.ts'
-import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
-import { beginTestWalk, openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
+import { ACME, GLOBEX } from '../../helpers/jobs.ts'
+import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
+import { begin } from '../stage.ts'
 
 const TOKEN = 'one-very-secret-token'
 const HOUR = 3_600_000
-
-function organizations(test: TestMirror) {
-  return test.rows('SELECT id, name, configured, held_since, held_reason FROM organizations ORDER BY name')
-}
+const REASON = 'refused (401)'
 
 /** Two organizations whose token was refused. */
 async function held() {
@@ -18,11 +16,9 @@ async function held() {
   const { tokens } = test
   const fingerprint = tokens.fingerprint(TOKEN)
   for (const { id } of [ACME, GLOBEX]) await tokens.useToken(id, fingerprint)
-  await tokens.hold([ACME.id, GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
+  await tokens.hold([ACME.id, GLOBEX.id], fingerprint, REASON, timeAt(0))
   return { test, tokens, fingerprint }
 }
-
-const sinceOf = (test: TestMirror) => organizations(test).map(({ held_since }) => held_since)
 
 it('sync_status has a line for each job that is configured or has rows, and for no other', async () => {
   const test = openTestMirror()
@@ -30,7 +26,7 @@ it('sync_status has a line for each job that is configured or has rows, and for 
   const register = (collection: string) =>
     test.tokens.register([ACME, GLOBEX].map((one) => ({ ...one, collections: [collection] })))
   await register('orders')
-  await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
+  await (await begin(test)).page('{"id":1}')
 
   await register('invoices')
 
@@ -45,56 +41,61 @@ describe('a refused token', () => {
   it('holds all organizations that use it, and its like in no other mirror', async () => {
     const { test, tokens, fingerprint } = await held()
 
-    const hold = { configured: 1, held_since: timeAt(0), held_reason: 'refused (401)' }
-    expect(organizations(test)).toEqual([
-      { ...ACME, ...hold },
-      { ...GLOBEX, ...hold },
-    ])
-    expect(tokens.holdOf(fingerprint).heldReason()).toBe('refused (401)')
+    const shown = 'SELECT id, name, configured, held_since, held_reason FROM organizations ORDER BY name'
+    expect(test.rows(shown)).toEqual(
+      [ACME, GLOBEX].map((one) => ({ ...one, configured: 1, held_since: timeAt(0), held_reason: REASON })),
+    )
+    expect(tokens.holdOf(fingerprint).heldReason()).toBe(REASON)
     expect(tokens.holdOf(tokens.fingerprint('another')).heldReason()).toBeNull()
     // Whatever a later process would make itself; another mirror has another one.
-    const salts = [test, openTestMirror()].map(({ connection }, index) => {
-      if (index > 0) connection.exec("DELETE FROM sync_settings WHERE name = 'salt'")
-      return runRule(
-        connection,
+    const other = openTestMirror()
+    other.connection.exec("DELETE FROM sync_settings WHERE name = 'salt'")
+    const another = makeSalt(() => 'another salt')
+    expect(runRule(test.connection, another)).toBe('a salt')
+    expect(
+      runRule(
+        other.connection,
         makeSalt(() => 'another salt'),
-      )
-    })
-    expect(salts).toEqual(['a salt', 'another salt'])
+      ),
+    ).toBe('another salt')
   })
 
   it('stays held, also for who comes later or comes back to it, until resume', async () => {
     const { test, tokens, fingerprint } = await held()
-    const use = (id: string, token: string) => tokens.useToken(id, tokens.fingerprint(token))
-    const happened: [since: unknown[], reason: string | null][] = []
-    const look = async () => happened.push([sinceOf(test), await tokens.heldReason(fingerprint)])
+    const use = ({ id }: typeof ACME, token: string) => tokens.useToken(id, tokens.fingerprint(token))
+    const resume = (...ones: (typeof ACME)[]) => tokens.resume(ones.map(({ id }) => id))
+    const HELD = 'SELECT name FROM organizations WHERE held_since IS NOT NULL ORDER BY name'
+    const happened: string[] = []
+    const look = async () => {
+      const names = test.rows(HELD).map(({ name }) => name)
+      happened.push(`${names.join(' ')}: ${await tokens.heldReason(fingerprint)}`)
+    }
 
-    await use(ACME.id, 'another')
+    await use(ACME, 'another')
     await look()
-    await use(ACME.id, TOKEN)
+    await use(ACME, TOKEN)
     await look()
-    await use(ACME.id, 'another')
-    expect(await tokens.resume([ACME.id])).toEqual([])
+    await use(ACME, 'another')
+    expect(await resume(ACME)).toEqual([])
     await look()
     // Nobody uses it then: a process may still have it.
-    await use(GLOBEX.id, 'another')
-    await tokens.resume([ACME.id])
+    await use(GLOBEX, 'another')
+    await resume(ACME)
     await look()
-    await tokens.resume([ACME.id, GLOBEX.id])
+    await resume(ACME, GLOBEX)
     await look()
-    await tokens.hold([GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
-    expect(await tokens.resume([GLOBEX.id])).toEqual(['globex'])
-    await use(ACME.id, TOKEN)
+    await tokens.hold([GLOBEX.id], fingerprint, REASON, timeAt(0))
+    expect(await resume(GLOBEX)).toEqual(['globex'])
+    await use(ACME, TOKEN)
     await look()
 
-    const reason = 'refused (401)'
     expect(happened).toEqual([
-      [[null, timeAt(0)], reason],
-      [[timeAt(0), timeAt(0)], reason],
-      [[null, timeAt(0)], reason],
-      [[null, null], reason],
-      [[null, null], null],
-      [[null, null], null],
+      `globex: ${REASON}`,
+      `acme globex: ${REASON}`,
+      `globex: ${REASON}`,
+      `: ${REASON}`,
+      ': null',
+      ': null',
     ])
   })
 })
@@ -102,37 +103,22 @@ describe('a refused token', () => {
 describe('a budget', () => {
   const kept = { closedUntil: START + HOUR, known: '{}', waitingFor: 'a limit', waitingUntil: START + 1000 }
 
-  it('is empty at first, and then as it was last written', async () => {
+  it('is empty at first, then as it was last written, and not written over what another process made of it', async () => {
     const test = openTestMirror()
     const { budgets } = test.tokens
+    const { budgets: others } = openTestMirror({ file: test.file }).tokens
     const first = await budgets.read('all')
+    expect(first).toMatchObject({ closedUntil: 0, known: null })
 
     const version = await budgets.compareAndSet('all', first.version, () => kept)
 
-    expect(first).toMatchObject({ closedUntil: 0, known: null })
-    expect(await budgets.read('all')).toEqual({ closedUntil: START + HOUR, known: '{}', version })
+    expect(await others.read('all')).toEqual({ closedUntil: START + HOUR, known: '{}', version })
+    const times = { closed_until: timeAt(HOUR), waiting_until: timeAt(1000) }
     expect(test.rows('SELECT * FROM sync_gates')).toEqual([
-      {
-        scope: 'all',
-        closed_until: timeAt(HOUR),
-        known: '{}',
-        waiting_for: 'a limit',
-        waiting_until: timeAt(1000),
-        version: 1,
-      },
+      { scope: 'all', known: '{}', waiting_for: 'a limit', version: 1, ...times },
     ])
-  })
-
-  it('is not written over what another process made of it', async () => {
-    const test = openTestMirror()
-    const { budgets } = test.tokens
-    await budgets.compareAndSet('all', (await budgets.read('all')).version, () => kept)
-    const { version } = await budgets.read('all')
-    const { budgets: others } = openTestMirror({ file: test.file }).tokens
-    await others.compareAndSet('all', version, () => ({ ...kept, known: 'of the other' }))
-
-    expect(await budgets.compareAndSet('all', version, () => kept)).toBeNull()
-
+    await others.compareAndSet('all', version ?? '', () => ({ ...kept, known: 'of the other' }))
+    expect(await budgets.compareAndSet('all', version ?? '', () => kept)).toBeNull()
     expect(await budgets.read('all')).toMatchObject({ known: 'of the other' })
   })
 

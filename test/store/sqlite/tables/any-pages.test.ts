@@ -15,9 +15,10 @@ import { hasNumbersAsNames } from '../../../../src/store/columns/row.ts'
 import type { Job } from '../../../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
-import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 import { jsonTexts } from '../../../json/arbitrary.ts'
 import { leavesOf } from '../../columns/items.ts'
+import { begin } from '../../stage.ts'
 
 const JOBS = [jobOf({ key: ['the id'] }), jobOf({ key: ['the id'] }, GLOBEX)]
 
@@ -59,14 +60,14 @@ describe('any sequence of pages', () => {
 })
 
 async function saveAll(test: TestMirror, pages: [number, string[]][]): Promise<Versions> {
-  const walks = await Promise.all(JOBS.map((job) => beginTestWalk(test, job)))
+  const walks = await Promise.all(JOBS.map((job) => begin(test, job)))
   const versions: Versions = new Map()
   for (const [index, texts] of pages) {
     const [walk, job] = [walks[index], JOBS[index]]
     if (!walk || !job) continue
     const distinct = [...new Map(texts.map((text) => [mark(job, text), text])).values()]
     test.clock.advance(1000)
-    await walk.saveItems(...distinct)
+    await walk.page(...distinct)
     for (const text of distinct) note(versions, mark(job, text), JSON.stringify(objectOf(text)))
   }
   return versions

@@ -6,7 +6,8 @@ import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
 import { OUTSIDE_READERS } from '../../../helpers/outside-readers.ts'
-import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { begin } from '../../stage.ts'
 
 const EVENTS = 'SELECT id, change, at, changed_fields, before, after FROM orders_changes'
 
@@ -25,8 +26,7 @@ function createStage(test: TestMirror, organization = ACME) {
   const { connection, clock } = test
   return {
     async write(text: string, history = true): Promise<void> {
-      const { saveItems } = await beginTestWalk(test, jobOf({ history }, organization))
-      await saveItems(text)
+      await (await begin(test, jobOf({ history }, organization))).page(text)
     },
     remove(id: number, reason: string, history = true): void {
       connection
@@ -54,13 +54,18 @@ async function play(test: TestMirror, steps: readonly Step[]): Promise<Event[]> 
   const lastOf = (organization: string, id: number) =>
     log.findLast((event) => event.organization === organization && event.id === id)
   await createStage(test).write('{"id":0}')
+  const written = new Map([[ACME.id, test.clock.now()]])
   for (const [index, { organization, id, what, pause }] of steps.entries()) {
     const stage = createStage(test, organization)
     const last = lastOf(organization.id, id)
-    const at = [new Date(test.clock.now()).toISOString(), last?.at ?? ''].toSorted().at(-1) ?? ''
     const before = last?.after ?? null
     const after = what === 'write' ? `{"id":${id},"a":${index}}` : null
     if (before === null && after === null) continue
+    // The pages of a list follow each other, and the versions of an item.
+    const now = test.clock.now()
+    const pageAt = Math.max(now, written.get(organization.id) ?? 0)
+    if (after) written.set(organization.id, pageAt)
+    const at = new Date(Math.max(after ? pageAt : now, Date.parse(last?.at ?? '2000'))).toISOString()
     if (after) await stage.write(after)
     else stage.remove(id, what)
     const change = before === null ? (last ? 'returned' : 'added') : after ? 'changed' : what

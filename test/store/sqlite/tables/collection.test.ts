@@ -4,18 +4,19 @@ import { timeAt } from '../../../helpers/clock.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
-import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
+import { openTestMirror } from '../../../helpers/test-mirror.ts'
+import { begin } from '../../stage.ts'
 
 describe('the columns of a collection', () => {
   it('are listed with path, type and times', async () => {
     const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    await saveItems('{"id":1,"total":20,"a.b":"x"}')
+    const { page } = await begin(test)
+    await page('{"id":1,"total":20,"a.b":"x"}')
     test.clock.advance(1000)
-    await saveItems('{"id":2,"total":20.5,"customer":{"email":"a@example.com"}}')
+    await page('{"id":2,"total":20.5,"customer":{"email":"a@example.com"}}')
     test.clock.advance(1000)
 
-    await saveItems('{"id":3,"total":"free"}')
+    await page('{"id":3,"total":"free"}')
 
     const columns = test.rows(`
       SELECT "column", path, type, first_seen_at
@@ -46,8 +47,8 @@ it('the live keys come in batches', async () => {
 
 it('no collection can have the name of anything that the mirror creates', async () => {
   const test = openTestMirror()
-  const { saveItems } = await beginTestWalk(test, jobOf())
-  await saveItems('{"id":1,"lines":[{"sku":"a"}]}')
+  const { page } = await begin(test)
+  await page('{"id":1,"lines":[{"sku":"a"}]}')
   const made = test.rows('SELECT name FROM sqlite_schema').map(({ name }) => String(name))
 
   const names = made.filter((name) => name !== 'orders')

@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
 import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
-import {
-  beginTestWalk,
-  dump,
-  openTestMirror,
-  type Row,
-  type TestMirror,
-} from '../../../helpers/test-mirror.ts'
+import { dump, openTestMirror, type Row, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { begin } from '../../stage.ts'
 
 const TABLES = ['orders', 'orders_raw', 'orders_history']
 
@@ -28,11 +23,11 @@ const OF_A_USER = `
 
 async function scene() {
   const test = openTestMirror()
-  const acme = await beginTestWalk(test, jobOf())
-  const globex = await beginTestWalk(test, jobOf({}, GLOBEX))
-  await acme.saveItems(...[1, 2, 3].map((id) => `{"id":${id},"total":${id},"state":"paid"}`))
-  await globex.saveItems(...[1, 2].map((id) => `{"id":${id},"total":${id}0,"state":"open"}`))
-  await acme.saveItems('{"id":2,"total":22,"state":"paid"}')
+  const acme = await begin(test)
+  const globex = await begin(test, jobOf({}, GLOBEX))
+  await acme.page(...[1, 2, 3].map((id) => `{"id":${id},"total":${id},"state":"paid"}`))
+  await globex.page(...[1, 2].map((id) => `{"id":${id},"total":${id}0,"state":"open"}`))
+  await acme.page('{"id":2,"total":22,"state":"paid"}')
   test.connection.exec(OF_A_USER)
   return { test, acme }
 }
@@ -49,7 +44,7 @@ describe.each([
     const { test, acme } = await scene()
     const before = { user: ofUser(test), rows: rowsOf(test) }
 
-    await acme.saveItems(item)
+    await acme.page(item)
 
     const declared = `SELECT type FROM pragma_table_info('orders') WHERE name IN ('id', 'total')`
     expect(test.rows(declared).map(({ type }) => type)).toEqual(types)
@@ -72,7 +67,7 @@ it('a table is as it was if its change fails', async () => {
     `)
   const before = dump(test)
 
-  const saving = acme.saveItems('{"id":"x-4","total":0.5,"state":"open"}')
+  const saving = acme.page('{"id":"x-4","total":0.5,"state":"open"}')
 
   await expect(saving).rejects.toThrow(MirrorError)
   await expect(saving).rejects.toThrow(/my_types/)

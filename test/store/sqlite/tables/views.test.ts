@@ -11,9 +11,10 @@ import { makeArrayView } from '../../../../src/store/core/views.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { OUTSIDE_READERS, type OutsideReader } from '../../../helpers/outside-readers.ts'
-import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 import { items } from '../../../json/arbitrary.ts'
 import { leavesOf } from '../../columns/items.ts'
+import { begin } from '../../stage.ts'
 
 /** All who may read the views: our SQLite, and those of others. */
 function askers(test: TestMirror): Pick<OutsideReader, 'name' | 'read'>[] {
@@ -23,9 +24,9 @@ function askers(test: TestMirror): Pick<OutsideReader, 'name' | 'read'>[] {
 describe('the view of an array of objects', () => {
   it('has a row for each element, with the key of its parent', async () => {
     const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf({ key: ['order', 'part.no'] }))
+    const { page } = await begin(test, jobOf({ key: ['order', 'part.no'] }))
 
-    await saveItems(
+    await page(
       '{"order":1,"part":{"no":"a"},"lines":[{"sku":"s1","price":{"net":1.5}},{"sku":"s2"}]}',
       '{"order":2,"part":{"no":"b"},"lines":[]}',
       '{"order":3,"part":{"no":"c"},"lines":null}',
@@ -58,8 +59,8 @@ describe('the view of an array of objects', () => {
     const texts = ['{"id":1,"lines":[{"sku":"a"}]}', '{"id":2,"lines":{"0":{"sku":"b"},"7":{"sku":"c"}}}']
     for (const pages of [texts.map((text) => [text]), [texts], [texts.toReversed()]]) {
       const test = openTestMirror()
-      const { saveItems } = await beginTestWalk(test, jobOf())
-      for (const page of pages) await saveItems(...page)
+      const open = await begin(test)
+      for (const page of pages) await open.page(...page)
 
       expect(test.rows('SELECT _parent_id, _index, sku FROM orders__lines ORDER BY 1, 2')).toEqual([
         { _parent_id: 1, _index: 0, sku: 'a' },
@@ -71,10 +72,10 @@ describe('the view of an array of objects', () => {
 
   it('is there for arrays that stand beside a number, and for no array of scalars', async () => {
     const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    await saveItems('{"id":1,"lines":0,"tags":["a","b"]}')
+    const { page } = await begin(test)
+    await page('{"id":1,"lines":0,"tags":["a","b"]}')
 
-    await saveItems('{"id":2,"lines":[{"sku":"a"}],"tags":[1]}')
+    await page('{"id":2,"lines":[{"sku":"a"}],"tags":[1]}')
 
     expect(test.rows('SELECT _parent_id, sku FROM orders__lines__text')).toEqual([
       { _parent_id: 2, sku: 'a' },
@@ -89,10 +90,10 @@ describe('the view of an array of objects', () => {
   ])('takes another name where a user has a %s of its own', async (_kind, sql) => {
     const test = openTestMirror()
     test.connection.exec(sql)
-    const { saveItems } = await beginTestWalk(test, jobOf())
+    const { page } = await begin(test)
 
-    await saveItems('{"id":1,"lines":[{"sku":"s1"}]}')
-    await saveItems('{"id":2,"lines":[{"sku":"s2","price":1}]}')
+    await page('{"id":1,"lines":[{"sku":"s1"}]}')
+    await page('{"id":2,"lines":[{"sku":"s2","price":1}]}')
 
     expect(test.rows('SELECT mine FROM orders__lines')).toHaveLength(sql.includes('TABLE') ? 0 : 1)
     expect(test.rows('SELECT sku, price FROM orders__lines_2')).toEqual([
