@@ -22,27 +22,8 @@ export interface LeasedMirror {
   open(): Promise<Runner>
 }
 
-/** A lock of 20 seconds that keeps all from writing, and what has passed since it was there. */
-function createLock() {
-  let [ms, toCome, isThere] = [0, 0, true]
-  return {
-    elapsed: () => ms,
-    isThere: () => isThere,
-    end() {
-      isThere = false
-    },
-    begin() {
-      toCome = 20_000
-    },
-    wait() {
-      ms += toCome
-      toCome = 0
-    },
-    pass() {
-      ms += 20_000
-    },
-  }
-}
+/** A lock of 20 seconds that keeps all from writing: what has passed, what is to come of it, and whether it is there. */
+const createLock = () => ({ ms: 0, toCome: 0, isThere: true })
 
 export function describeLeases(kind: string, openMirror: () => Promise<LeasedMirror>): void {
   describe(`${kind}: the owner of a job`, () => {
@@ -144,17 +125,36 @@ export function describeLeases(kind: string, openMirror: () => Promise<LeasedMir
       [
         'and whoever listens has waited for the database: it may have waited for the same',
         HOUR,
-        (_hear, lock) => ({ elapsed: lock.elapsed, sleep: async () => lock.pass() }),
+        (_hear, lock) => ({
+          elapsed: () => lock.ms,
+          async sleep() {
+            lock.ms = 20_000
+          },
+        }),
       ],
       [
         'and it is listened to while a lock keeps all from writing',
         HOUR,
-        (hear, lock) => ({ sleep: async () => void (lock.isThere() || (await hear())), waiting: lock.end }),
+        (hear, lock) => ({
+          sleep: async () => void (lock.isThere || (await hear())),
+          waiting() {
+            lock.isThere = false
+          },
+        }),
       ],
       [
         'and such a lock begins after that',
         HOUR,
-        (_hear, lock) => ({ elapsed: lock.elapsed, sleep: async () => lock.begin(), waiting: lock.wait }),
+        (_hear, lock) => ({
+          elapsed: () => lock.ms,
+          async sleep() {
+            lock.toCome = 20_000
+          },
+          waiting() {
+            lock.ms += lock.toCome
+            lock.toCome = 0
+          },
+        }),
       ],
       [
         'and it is heard while whoever takes that waits to write',

@@ -1,14 +1,11 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { sqlitePath } from '../../src/store/columns/column.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import type { Lease, MissingCounts, Removals, Store } from '../../src/sync/store.ts'
 import type { Collection, Job } from '../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
 import { RULES, SYNC } from '../helpers/test-mirror.ts'
-import { anyCharacter } from '../json/arbitrary.ts'
-import { NAMES } from './names.ts'
 import { begin, leaseOf, ledgerOf, type OpenedStore, STEADY } from './stage.ts'
 
 // What `sync` may rely on in any store. Each store runs these tests on itself; they look at it through the port, and through
@@ -432,113 +429,6 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       })
     })
 
-    it('gives a column to a field that is called like SQL, and another type when it meets a fraction', async () => {
-      const names = [
-        '"',
-        'b\n  "" INTEGER',
-        'b\n """ INTEGER',
-        '", "x" INTEGER',
-        "d'--\n/*",
-        ') STRICT;',
-        '$1\\',
-      ]
-      const items = [1, 1.5, 'x'].map((value, index) =>
-        JSON.stringify({ id: index, ...Object.fromEntries(names.map((field) => [field, value])) }),
-      )
-      for (const end of [1, 2, 3]) await walked(items.slice(0, end))
-
-      const columns = await opened.columns()
-      expect(names.map((field) => columns[field])).toEqual(names.map(() => 'REAL'))
-      expect((await opened.misfits()).map(({ rows }) => rows)).toEqual(names.map(() => 1))
-    })
-
-    it('has a column for every name that a field can have, of items and of elements', async () => {
-      await expectShown(
-        opened,
-        1,
-        NAMES.filter((field) => field !== 'in'),
-      )
-      const texts = fc
-        .string({ unit: anyCharacter, maxLength: 5 })
-        .map((text) => text.toWellFormed().replaceAll('\0', ''))
-      const lists = fc.uniqueArray(
-        fc.constant('u').chain((end) => texts.map((text) => text + end)),
-        { minLength: 1, maxLength: 5 },
-      )
-      let id = 1
-      await fc.assert(
-        fc.asyncProperty(lists, (names) => expectShown(opened, ++id, names)),
-        { numRuns: 3 },
-      )
-    })
-
-    it('shows a list with holes within an element as a list', async () => {
-      const subs = ['[{"z":1}]', '{"2":{"z":2},"5":"x"}', '{"a":1}', '{}']
-      await walked(subs.map((sub, index) => `{"id":${index},"lines":[{"sub":${sub}}]}`))
-
-      const shown = await opened.rows('SELECT sub FROM orders__lines ORDER BY _parent_id')
-      expect(shown.map(({ sub }) => sub)).toEqual(['[{"z":1}]', '[{"z":2},"x"]', null, null])
-    })
-
-    it('shows one as a list, too, where the first list comes later', async () => {
-      const { page } = await begin(opened)
-      await page('{"id":1,"lines":{"0":{"n":1},"2":{"n":2}}}', '{"id":2,"lines":{"0":{"n":5},"x":6}}')
-      await page('{"id":3,"lines":[{"n":3}]}')
-
-      const shown = async (sql: string) => (await opened.rows(sql)).map((row) => Object.values(row).join())
-      const elements = 'SELECT _parent_id, n FROM orders__lines ORDER BY 1, _index'
-      expect(await shown(elements)).toEqual(['1,1', '1,2', '3,3'])
-      expect(await shown('SELECT id, lines, lines__0__n, lines__2__n FROM orders ORDER BY id')).toEqual([
-        '1,[{"n":1},{"n":2}],,',
-        '2,,5,',
-        '3,[{"n":3}],,',
-      ])
-    })
-
-    it('counts the values that did not fit their columns, of all lists of a collection', async () => {
-      await walked(['{"id":1,"a":1,"b":"x"}', '{"id":2,"a":"7"}', '{"id":3,"a":"seven","b":true}'])
-      await walked(['{"id":1,"a":"x"}'], { job: jobOf({}, GLOBEX) })
-      const collection = 'orders'
-      expect(await opened.misfits()).toEqual([
-        { collection, column: 'a__text', rows: 2 },
-        { collection, column: 'b__text', rows: 1 },
-      ])
-      const [INTEGER, TEXT] = ['INTEGER', 'TEXT']
-      expect(await opened.columns()).toEqual({
-        id: INTEGER,
-        a: INTEGER,
-        b: TEXT,
-        a__text: TEXT,
-        b__text: TEXT,
-      })
-
-      await walked(['{"id":1,"a":1}', '{"id":2,"a":"7"}', '{"id":3,"a":2}'])
-
-      expect(await opened.misfits()).toEqual([{ collection, column: 'a__text', rows: 1 }])
-    })
-
-    it('tells what was known at each moment, with the columns of the items', async () => {
-      const pages = [
-        ['{"id":1,"a":1}', '{"id":2,"a":2,"b":"x"}'],
-        ['{"id":1,"a":"seven"}'],
-        ['{"id":1,"a":1.5,"c":{"d":[1]}}', '{"id":2,"a":9,"b":"y"}'],
-        ['{"id":"x-3","b":"z"}'],
-      ]
-      const { page } = await begin(opened)
-      const found: [at: string, rows: string[]][] = []
-      for (const texts of pages) {
-        opened.clock.advance(HOUR)
-        await page(...texts)
-        const at = new Date(opened.clock.now()).toISOString()
-        found.push([at, discovered(await opened.rows('SELECT * FROM orders'))])
-      }
-
-      for (const [at, rows] of found) {
-        const asOf = `_valid_from <= '${at}' AND (_valid_to IS NULL OR _valid_to > '${at}')`
-        expect(discovered(await opened.rows(`SELECT * FROM orders_versions WHERE ${asOf}`))).toEqual(rows)
-      }
-    })
-
     it('names the keys of all live rows of a job, and knows none of a collection without tables', async () => {
       const items = identifyItems(JOB, pageOf(['{"id":1}']))
       expect(await store.lookup(JOB, items)).toEqual([{ state: 'absent' }])
@@ -549,32 +439,4 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       expect(await store.liveKeys(jobOf({}, GLOBEX), null)).toEqual({ ids: [], next: null })
     })
   })
-}
-
-/** The values of rows that are the API's, in an order of their own. */
-function discovered(rows: readonly Record<string, unknown>[]): string[] {
-  const texts = rows.map((row) => {
-    const values = Object.entries(row).filter(([name, value]) => !name.startsWith('_') && value !== null)
-    return JSON.stringify(values.map(([name, value]) => `${name},${String(value)}`).toSorted())
-  })
-  return texts.toSorted()
-}
-
-/** Writes an item with these fields, each with its place as its value, and one that has them in an element; each is found in a column of its own. */
-async function expectShown(opened: OpenedStore, id: number, names: readonly string[]): Promise<void> {
-  const fields = names.map((field, index) => `${JSON.stringify(field)}:${index}`).join()
-  const open = await begin(opened)
-  await open.page(`{"id":${id},${fields && `${fields},`}"in":[{${fields}}]}`)
-  const ofItems = "sync_columns WHERE collection = 'orders'"
-  for (const [table, known, which] of [
-    ['orders', ofItems, `id = ${id}`],
-    ['orders_versions', ofItems, `id = ${id}`],
-    ['orders__in', "sync_known_columns WHERE view = 'orders__in'", `_parent_id = ${id}`],
-  ] as const) {
-    const columns = await opened.rows(`SELECT "column" AS c, path FROM ${known}`)
-    const [row] = await opened.rows(`SELECT * FROM ${table} WHERE ${which}`)
-    const values = new Map(columns.map(({ c, path }) => [path, row?.[String(c)]]))
-    for (const [index, field] of names.entries())
-      expect([table, field, Number(values.get(sqlitePath([field])))]).toEqual([table, field, index])
-  }
 }

@@ -14,81 +14,20 @@ const KEYWORDS =
   'view virtual when where window with within without'
 
 /** Other names that have a meaning somewhere. */
-const MEANING = [
-  'true',
-  'TRUE',
-  'false',
-  'False',
-  'rowid',
-  '_rowid_',
-  'oid',
-  'ROWID',
-  'ctid',
-  'xmin',
-  'tableoid',
-  '_json',
-  '_organization_id',
-  '_changed_at',
-  '_index',
-  '_parent_id',
-  '_valid_to',
-  'line',
-  'lines',
-  'seq',
-  'value',
-  'type',
-  'fullkey',
-  '__proto__',
-  'constructor',
-  'toString',
-]
+const MEANING =
+  'true TRUE false False rowid _rowid_ oid ROWID ctid xmin tableoid _json _organization_id _changed_at _index _parent_id _valid_to line ' +
+  'lines seq value type fullkey __proto__ constructor toString'
 
 /** Characters that mean something, or nothing. */
-const ODD = [
-  '',
-  ' ',
-  '"',
-  "'",
-  '`',
-  'a.b',
-  'a[0]',
-  '$',
-  '$.a',
-  '#-1',
-  '[',
-  ']',
-  '{}',
-  '\\',
-  '/',
-  '--',
-  ';',
-  '/*',
-  ':at',
-  '?1',
-  '@x',
-  '%',
-  '_',
-  '__',
-  'a__b',
-  'A__B',
-  'x__text',
-  '0',
-  '007',
-  '-1',
-  'é',
-  'É',
-  '\u{1f600}',
-  '\u202e',
-  '\n\t',
-  // PHP's names of hidden fields, and names that are another up to the NUL.
-  '\0',
-  '\0*\0sku',
-  '\0*\0price',
-  'nul\0more',
-  'nul',
-  'n'.repeat(300),
-  `${'n'.repeat(300)}m`,
-]
+const ODD =
+  '" \' ` a.b a[0] $ $.a #-1 [ ] {} \\ / -- ; /* :at ?1 @x % _ __ a__b A__B x__text 0 007 -1 é É \u{1f600} \u202e'
+
+/** Blanks, PHP's names of hidden fields, names that are another up to the NUL, and long ones. */
+const OTHERS = ['', ' ', '\n\t', '\0', '\0*\0sku', '\0*\0price', 'nul\0more', 'nul', 'n'.repeat(300)]
 
 /** Each is told from all others by both databases. */
-export const NAMES: readonly string[] = [...KEYWORDS.split(' '), ...MEANING, ...ODD]
+export const NAMES: readonly string[] = [
+  ...[KEYWORDS, MEANING, ODD].flatMap((names) => names.split(' ')),
+  ...OTHERS,
+  `${'n'.repeat(300)}m`,
+]

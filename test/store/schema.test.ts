@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { assertKnownVersion, BASELINE, LATEST_VERSION, stepsFrom } from '../../src/store/schema.ts'
+import { problemsOf, SMALLEST } from '../config/config-files.ts'
 import { OUTSIDE_READERS } from '../helpers/outside-readers.ts'
 import { openTestMirror } from '../helpers/test-mirror.ts'
 import { begin } from './stage.ts'
@@ -55,4 +56,19 @@ describe('a table WITHOUT ROWID', () => {
 
     expect(read(test.file, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
   })
+})
+
+it('no collection can have the name of anything that the mirror creates', async () => {
+  const test = openTestMirror()
+  const { page } = await begin(test)
+  await page('{"id":1,"lines":[{"sku":"a"}]}')
+  const made = test.rows('SELECT name FROM sqlite_schema').map(({ name }) => String(name))
+
+  const names = made.filter((name) => name !== 'orders')
+
+  expect(names).toEqual(expect.arrayContaining(['sync_runs', '_orders_history_by_key', 'orders__lines']))
+  for (const name of names)
+    expect(problemsOf(`${SMALLEST}collections:\n  ${name}: {}\n`)).toEqual([
+      expect.stringContaining(`collections.${name}: `),
+    ])
 })

@@ -36,14 +36,17 @@ export const STEADY: WalkOutcome = { coverage: 'steady', untrusted: null }
 
 const NO_TRAFFIC = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
 
-/** Begins a run of a full walk of acme's orders, or what is said instead. The job is free again, and the run may write until another one begins. */
+/**
+ * Begins a run of a full walk of acme's orders, or what is said instead. The run may write until another one begins; unless it keeps the job, others
+ * find that free.
+ */
 export async function begin(
   { store, clock }: Staged,
   job = jobOf(),
-  changed: Partial<BeginRun> = {},
+  { keepsJob = false, ...changed }: Partial<BeginRun> & { keepsJob?: boolean } = {},
 ): Promise<OpenRun> {
   const lease = await leaseOf(store, job)
-  await store.release(lease)
+  if (!keepsJob) await store.release(lease)
   const filters = filtersText(job.collection.filters)
   const { runId, walk } = await store.beginRun(lease, { ...BEGIN, filters, ...changed })
   const run = { id: runId, traffic: NO_TRAFFIC }

@@ -48,17 +48,17 @@ const fits = (known: Catalog, text: string) => {
 describe('the fields of the elements of an array', () => {
   const none = createCatalog([], [])
 
-  it.each<[string[], string]>([
-    [['1', '20.0', '"2"', 'true', 'null'], 'a INTEGER'],
-    [['1', '"2"', '"x"'], 'a INTEGER'],
-    [['1', '1.5', '"1.50"'], 'a REAL'],
-    [['1.5', '1'], 'a REAL'],
-    [['"x"', '1', '1.5'], 'a TEXT'],
-    [['1e400', '1'], 'a TEXT'],
-    [['[2]', '{"0":2,"2":3}'], 'a TEXT'],
-    [['1', '[2]'], 'a INTEGER'],
-  ])('have for %j one column of the type of the first, and fractions room: %s', (texts, columns) => {
-    const elements = texts.map((text) => `{"a":${text}}`)
+  it.each<[texts: string, column: string]>([
+    ['1 20.0 "2" true null', 'a INTEGER'],
+    ['1 "2" "x"', 'a INTEGER'],
+    ['1 1.5 "1.50"', 'a REAL'],
+    ['1.5 1', 'a REAL'],
+    ['"x" 1 1.5', 'a TEXT'],
+    ['1e400 1', 'a TEXT'],
+    ['[2] {"0":2,"2":3}', 'a TEXT'],
+    ['1 [2]', 'a INTEGER'],
+  ])('have for %s one column of the type of the first, and fractions room: %s', (texts, columns) => {
+    const elements = texts.split(' ').map((text) => `{"a":${text}}`)
 
     for (const catalog of [
       extended(none, ...elements),

@@ -48,136 +48,49 @@ describe('an item’s row', () => {
     })
   })
 
-  it.each<[texts: string[], values: object[]]>([
+  it.each<[texts: string, values: object[]]>([
     // An INTEGER column.
-    [
-      ['1', 'true', '20.0', 'null'],
-      [{ a: 1n }, { a: 1n }, { a: 20n }, {}],
-    ],
-    [
-      ['true', '7'],
-      [{ a: 1n }, { a: 7n }],
-    ],
-    [
-      ['1', '"x"', '2'],
-      [{ a: 1n }, { a__text: 'x' }, { a: 2n }],
-    ],
-    [
-      ['1', '[2.0]'],
-      [{ a: 1n }, { a__text: '[2]' }],
-    ],
-    [
-      ['1', '12345678901234567890'],
-      [{ a: 1n }, { a__text: '12345678901234567890' }],
-    ],
-    [
-      ['1', '"4600"', '"-7"', '"0"', '"-0"'],
-      [{ a: 1n }, { a: 4600n }, { a: -7n }, { a: 0n }, { a: 0n }],
-    ],
-    [
-      ['1', '"9223372036854775807"'],
-      [{ a: 1n }, { a: 9223372036854775807n }],
-    ],
-    ...[
-      ['', ' 1', '1 ', '+1', '01', '-', '1e3', '1.0', '1.5', '0x10', '1_000', '1,000', '１', '٣', 'NaN'],
-      ['9223372036854775808', '-9223372036854775809', '1\\n', '1'.repeat(500)],
-    ]
-      .flat()
-      .map((text): [string[], object[]] => [
-        ['1', `"${text}"`],
-        [{ a: 1n }, { a__text: text.replace('\\n', '\n') }],
-      ]),
+    ['1 | true | 20.0 | null', [{ a: 1n }, { a: 1n }, { a: 20n }, {}]],
+    ['true | 7', [{ a: 1n }, { a: 7n }]],
+    ['1 | "x" | 2', [{ a: 1n }, { a__text: 'x' }, { a: 2n }]],
+    ['1 | [2.0]', [{ a: 1n }, { a__text: '[2]' }]],
+    ['1 | 12345678901234567890', [{ a: 1n }, { a__text: '12345678901234567890' }]],
+    ['1 | "4600" | "-7" | "0" | "-0"', [{ a: 1n }, { a: 4600n }, { a: -7n }, { a: 0n }, { a: 0n }]],
+    ['1 | "9223372036854775807"', [{ a: 1n }, { a: 9223372036854775807n }]],
+    ...'|+1|01|-|1e3|1.0|1.5|0x10|1_000|1,000|１|٣|NaN| 1|1 |9223372036854775808|-9223372036854775809'
+      .split('|')
+      .concat('1'.repeat(500))
+      .map((text): [string, object[]] => [`1 | "${text}"`, [{ a: 1n }, { a__text: text }]]),
+    ['1 | "1\\n"', [{ a: 1n }, { a__text: '1\n' }]],
     // An INTEGER column that meets a fraction: one that would round a stored value is a text.
-    [
-      ['1', '1.5', '2'],
-      [{ a: 1n }, { a: 1.5 }, { a: 2 }],
-    ],
-    [
-      ['1', '"3"', '1.5', '"2.5"'],
-      [{ a: 1n }, { a: 3n }, { a: 1.5 }, { a: 2.5 }],
-    ],
-    [
-      ['9007199254740994', '1.5'],
-      [{ a: 9007199254740994n }, { a: 1.5 }],
-    ],
-    [
-      ['9007199254740993', '1.50'],
-      [{ a: 9007199254740993n }, { a__text: '1.5' }],
-    ],
-    [
-      ['1', '9007199254740993', '1.50'],
-      [{ a: 1n }, { a: 9007199254740993n }, { a__text: '1.5' }],
-    ],
-    [
-      ['1', '"9007199254740993"', '1.5'],
-      [{ a: 1n }, { a: 9007199254740993n }, { a__text: '1.5' }],
-    ],
+    ['1 | 1.5 | 2', [{ a: 1n }, { a: 1.5 }, { a: 2 }]],
+    ['1 | "3" | 1.5 | "2.5"', [{ a: 1n }, { a: 3n }, { a: 1.5 }, { a: 2.5 }]],
+    ['9007199254740994 | 1.5', [{ a: 9007199254740994n }, { a: 1.5 }]],
+    ['9007199254740993 | 1.50', [{ a: 9007199254740993n }, { a__text: '1.5' }]],
+    ['1 | 9007199254740993 | 1.50', [{ a: 1n }, { a: 9007199254740993n }, { a__text: '1.5' }]],
+    ['1 | "9007199254740993" | 1.5', [{ a: 1n }, { a: 9007199254740993n }, { a__text: '1.5' }]],
     // A REAL column.
-    [
-      ['1.5', '20.0', '9007199254740994'],
-      [{ a: 1.5 }, { a: 20 }, { a: 9007199254740994 }],
-    ],
-    [
-      ['1.5', '9007199254740993'],
-      [{ a: 1.5 }, { a__text: '9007199254740993' }],
-    ],
-    [
-      ['1.5', '1e20'],
-      [{ a: 1.5 }, { a__text: '100000000000000000000' }],
-    ],
-    [
-      ['1.5', 'true', '"x"', '[]'],
-      [{ a: 1.5 }, { a__text: 'true' }, { a__text: 'x' }, { a__text: '[]' }],
-    ],
-    [
-      ['1.5', '"19.90"', '"20"', '"-0.5"'],
-      [{ a: 1.5 }, { a: 19.9 }, { a: 20 }, { a: -0.5 }],
-    ],
-    [
-      ['1.5', '"0.0000001"', '"9007199254740994"'],
-      [{ a: 1.5 }, { a: 1e-7 }, { a: 9007199254740994 }],
-    ],
-    ...[
-      ['.5', '5.', '1e3', '1.5e1', '00.5', '-', 'Infinity', '9007199254740993', '1'.repeat(20)],
-      ['0.12345678901234567890', `0.${'0'.repeat(330)}1`, `1${'0'.repeat(310)}`],
-    ]
-      .flat()
-      .map((text): [string[], object[]] => [
-        ['1.5', `"${text}"`],
-        [{ a: 1.5 }, { a__text: text }],
-      ]),
+    ['1.5 | 20.0 | 9007199254740994', [{ a: 1.5 }, { a: 20 }, { a: 9007199254740994 }]],
+    ['1.5 | 9007199254740993', [{ a: 1.5 }, { a__text: '9007199254740993' }]],
+    ['1.5 | 1e20', [{ a: 1.5 }, { a__text: '100000000000000000000' }]],
+    ['1.5 | true | "x" | []', [{ a: 1.5 }, { a__text: 'true' }, { a__text: 'x' }, { a__text: '[]' }]],
+    ['1.5 | "19.90" | "20" | "-0.5"', [{ a: 1.5 }, { a: 19.9 }, { a: 20 }, { a: -0.5 }]],
+    ['1.5 | "0.0000001" | "9007199254740994"', [{ a: 1.5 }, { a: 1e-7 }, { a: 9007199254740994 }]],
+    ...'.5|5.|1e3|1.5e1|00.5|-|Infinity|9007199254740993|11111111111111111111|0.12345678901234567890'
+      .split('|')
+      .concat(`0.${'0'.repeat(330)}1`, `1${'0'.repeat(310)}`)
+      .map((text): [string, object[]] => [`1.5 | "${text}"`, [{ a: 1.5 }, { a__text: text }]]),
     // A TEXT column.
-    [
-      ['"x"', '"1"', '"01"'],
-      [{ a: 'x' }, { a: '1' }, { a: '01' }],
-    ],
-    [
-      ['"x"', '1.10', '2e1', '-0', '1e400'],
-      [{ a: 'x' }, { a: '1.1' }, { a: '20' }, { a: '0' }, { a: '1e400' }],
-    ],
-    [
-      ['"x"', '[1]'],
-      [{ a: 'x' }, { a: '[1]' }],
-    ],
-    [
-      ['[1]', '"x"'],
-      [{ a: '[1]' }, { a: 'x' }],
-    ],
-    [
-      ['"x"', 'true', 'false'],
-      [{ a: 'x' }, { a__text: 'true' }, { a__text: 'false' }],
-    ],
-    [
-      ['1e400', '5'],
-      [{ a: '1e400' }, { a: '5' }],
-    ],
+    ['"x" | "1" | "01"', [{ a: 'x' }, { a: '1' }, { a: '01' }]],
+    ['"x" | 1.10 | 2e1 | -0 | 1e400', [{ a: 'x' }, { a: '1.1' }, { a: '20' }, { a: '0' }, { a: '1e400' }]],
+    ['"x" | [1]', [{ a: 'x' }, { a: '[1]' }]],
+    ['[1] | "x"', [{ a: '[1]' }, { a: 'x' }]],
+    ['"x" | true | false', [{ a: 'x' }, { a__text: 'true' }, { a__text: 'false' }]],
+    ['1e400 | 5', [{ a: '1e400' }, { a: '5' }]],
     // A field that is sometimes an object.
-    [
-      ['5', '{"b":6}', '7'],
-      [{ a: 5n }, { a__b: 6n }, { a: 7n }],
-    ],
-  ])('has the values %.60j', (texts, expected) => {
-    const placed = placeAll(texts.map((text) => `{"a":${text}}`))
+    ['5 | {"b":6} | 7', [{ a: 5n }, { a__b: 6n }, { a: 7n }]],
+  ])('places the values of %s', (texts, expected) => {
+    const placed = placeAll(texts.split(' | ').map((text) => `{"a":${text}}`))
 
     expect(placed.map(({ values }) => Object.fromEntries(values))).toEqual(expected)
   })
@@ -210,17 +123,17 @@ describe('an item’s row', () => {
       '{"id":1,"ID":2,"a":{"b":3},"a__b":4,"A__B":5,"":6,"field":7,"_x":8,"field_x":9,"a\\u0000":0,"a_":1}',
     ])
 
-    expect(placement?.catalog.columns.map(({ name, path }) => [name, path])).toEqual([
-      ['ID_2', '$.ID'],
-      ['a__b', '$.a.b'],
-      ['a__b_2', '$.a__b'],
-      ['A__B_3', '$.A__B'],
-      ['field', '$.""'],
-      ['field_2', '$.field'],
-      ['field_x', '$._x'],
-      ['field_x_2', '$.field_x'],
-      ['a_', '$."a\\u0000"'],
-      ['a__2', '$.a_'],
+    expect(placement?.catalog.columns.map(({ name, path }) => `${name} ${path}`)).toEqual([
+      'ID_2 $.ID',
+      'a__b $.a.b',
+      'a__b_2 $.a__b',
+      'A__B_3 $.A__B',
+      'field $.""',
+      'field_2 $.field',
+      'field_x $._x',
+      'field_x_2 $.field_x',
+      'a_ $."a\\u0000"',
+      'a__2 $.a_',
     ])
   })
 
@@ -252,48 +165,27 @@ describe('an item’s row', () => {
   })
 })
 
-describe('a page of items', () => {
-  it.each<[string, string[], [string, string, string][], object[]]>([
-    [
-      'a whole number and then a fraction',
-      ['{"a":20}', '{"a":19.99}'],
-      [['add', 'a', 'REAL']],
-      [{ a: 20 }, { a: 19.99 }],
-    ],
-    [
-      'a boolean, a whole number, and then a fraction',
-      ['{"a":true}', '{"a":1}', '{"a":0.5}'],
-      [
-        ['add', 'a', 'REAL'],
-        ['add', 'a__text', 'TEXT'],
-      ],
-      [{ a__text: 'true' }, { a: 1 }, { a: 0.5 }],
-    ],
-    [
-      'a whole number that a double would round, and then a fraction',
-      ['{"a":9007199254740993}', '{"a":0.5}'],
-      [
-        ['add', 'a', 'INTEGER'],
-        ['add', 'a__text', 'TEXT'],
-      ],
-      [{ a: 9007199254740993n }, { a__text: '0.5' }],
-    ],
-    [
-      'fields that come in turn',
-      ['{"a":1}', '{"b":"x"}', '{"c":{"d":1.5}}'],
-      [
-        ['add', 'a', 'INTEGER'],
-        ['add', 'b', 'TEXT'],
-        ['add', 'c__d', 'REAL'],
-      ],
-      [{ a: 1n }, { b: 'x' }, { c__d: 1.5 }],
-    ],
-  ])('has all its columns made at once: %s', (_what, texts, changes, values) => {
-    const placed = placePage(createCatalog([], [['id']]), texts.map(item))
+// The first type of a column has room for all values of the page.
+it.each<[items: string, added: string, values: object[]]>([
+  ['{"a":20} | {"a":19.99}', 'a REAL', [{ a: 20 }, { a: 19.99 }]],
+  ['{"a":true} | {"a":1} | {"a":0.5}', 'a REAL, a__text TEXT', [{ a__text: 'true' }, { a: 1 }, { a: 0.5 }]],
+  [
+    '{"a":9007199254740993} | {"a":0.5}',
+    'a INTEGER, a__text TEXT',
+    [{ a: 9007199254740993n }, { a__text: '0.5' }],
+  ],
+  [
+    '{"a":1} | {"b":"x"} | {"c":{"d":1.5}}',
+    'a INTEGER, b TEXT, c__d REAL',
+    [{ a: 1n }, { b: 'x' }, { c__d: 1.5 }],
+  ],
+])('a page has all its columns made at once: %s', (texts, added, values) => {
+  const { changes, rows } = placePage(createCatalog([], [['id']]), texts.split(' | ').map(item))
 
-    expect(placed.changes.map(({ kind, column }) => [kind, column.name, column.type])).toEqual(changes)
-    expect(placed.rows.map((row) => Object.fromEntries(row.values))).toEqual(values)
-  })
+  expect(changes.map(({ kind, column: { name, type } }) => `${kind} ${name} ${type}`)).toEqual(
+    added.split(', ').map((column) => `add ${column}`),
+  )
+  expect(rows.map((row) => Object.fromEntries(row.values))).toEqual(values)
 })
 
 describe('past 500 columns', () => {

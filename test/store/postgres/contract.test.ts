@@ -4,6 +4,7 @@ import { type KeptSchema, keepSchema } from '../../helpers/kept-schema.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
 import { openMirrorOnKept } from '../../helpers/postgres-mirror.ts'
 import { describeStore } from '../contract.ts'
+import { describeColumns } from '../contract-columns.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
 import { begin, openedStore } from '../stage.ts'
 
@@ -27,6 +28,7 @@ async function openStore() {
 
 describe.skipIf(server.missing !== null)('on a real server', () => {
   describeStore('PostgreSQL', openStore)
+  describeColumns('PostgreSQL', openStore)
   describeRefreshes('PostgreSQL', openStore)
 
   it("keeps a user's index when its column changes its type", async () => {

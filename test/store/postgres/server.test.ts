@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../src/errors.ts'
 import { exec, one } from '../../../src/store/core/sql.ts'
-import { createServerClock } from '../../../src/store/postgres/clock.ts'
+import { createServerClock, serverBudgets } from '../../../src/store/postgres/clock.ts'
 import { translate } from '../../../src/store/postgres/errors.ts'
 import { connectServer, faultOf } from '../../../src/store/postgres/server.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
@@ -160,4 +160,22 @@ describe('the clock of the server', () => {
       expect(Math.abs(clock.now() - elapsed - ahead)).toBeLessThanOrEqual(off)
     }
   })
+})
+
+it('a permit that a lock on the server kept waiting is written again, so that it counts from when its request leaves', async () => {
+  let [elapsed, version] = [0, 0]
+  const tookMs = [5000, 251, 250, 0]
+  const read = async () => {
+    elapsed += tookMs.shift() ?? 0
+    return { version: ++version, at: elapsed } as never
+  }
+  const budgets = serverBudgets({ read, clock: createServerClock(() => elapsed) })
+  const permits: number[] = []
+
+  await budgets.compareAndSet('all', '0', () => {
+    permits.push(elapsed)
+    return { closedUntil: 0, known: null, waitingFor: null, waitingUntil: 0 }
+  })
+
+  expect(permits).toEqual([0, 5000, 5251])
 })

@@ -1,6 +1,7 @@
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
 import { describeStore } from '../contract.ts'
+import { describeColumns } from '../contract-columns.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
 import { openedStore } from '../stage.ts'
 
@@ -16,4 +17,5 @@ async function openStore() {
 }
 
 describeStore('SQLite', openStore)
+describeColumns('SQLite', openStore)
 describeRefreshes('SQLite', openStore)
