@@ -1,6 +1,4 @@
 import * as fc from 'fast-check'
-import { parseExact } from '../../src/json/exact.ts'
-import { isJsonObject } from '../../src/json/value.ts'
 
 const oneOf = (words: string) => fc.constantFrom(...words.split(' '))
 const digits = fc.stringMatching(/^\d{1,22}$/)
@@ -40,7 +38,7 @@ export const names = fc.oneof(
 const misleading = oneOf('1.10 :1.10, [-0] 12345678901234567890 \\ "1e5 \x000 \\u00000')
 
 const spaces = fc.constantFrom('', '', '', ' ', '\n\t')
-const { value, object } = fc.letrec<{ value: string; object: string }>((tie) => ({
+const { value } = fc.letrec<{ value: string; object: string }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },
     fc.constantFrom('null', 'true', 'false'),
@@ -74,6 +72,3 @@ export function spoiled(texts: fc.Arbitrary<string>): fc.Arbitrary<string> {
     return text.slice(0, at) + crumb + text.slice(at + many)
   })
 }
-
-/** Items with every number exact. */
-export const items = object.map(parseExact).filter(isJsonObject)

@@ -152,7 +152,7 @@ export function parentNames(keyColumns: readonly string[], limits: ColumnLimits)
   )
 }
 
-export function* makeArrayView(
+function* makeArrayView(
   dialect: Dialect,
   { name: table, keyColumns }: Catalog,
   { arrayColumn, catalog: { name, columns: fields } }: ArrayView,
