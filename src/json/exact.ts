@@ -3,16 +3,9 @@ import { canonicalNumber, isJsonObject, type JsonValue } from './value.ts'
 /** What may be a number that a double does not hold: one of 16 digits, or with an exponent. Texts may look like one, too. */
 const CANDIDATE = /(?:^|[:,[\s])-?(?:\d[\d.]{15}|[\d.]+[eE])/
 
-/** The name of a field that is one escape and nothing else. */
-const ESCAPE = /"(\\(?:u[\da-f]{4}|[^u]))"(?=\s*:)/gi
-
 /** JSON.parse that keeps the text of every number that a double does not hold. Throws what JSON.parse throws. */
 export function parseExact(text: string): JsonValue {
-  // Node 24 may confuse such names: after `{"h":1,"\n":0}` it reads the second name of `{"h":1,"\t":2}` as a line break. Longer ones never.
-  if (text.search(ESCAPE) >= 0)
-    return JSON.parse(text.replace(ESCAPE, `"$1${MARK}"`), (name, value, context) =>
-      keepExact(name, unmarked(value), context),
-    )
+  if (hasEscapedName(text)) return parseMarked(text)
   // A reviver takes ten times as long, and most pages have no such number.
   return CANDIDATE.test(text) ? JSON.parse(text, keepExact) : JSON.parse(text)
 }
@@ -27,15 +20,40 @@ function isHeld(double: number, source: string): boolean {
   return text === source || (Number.isFinite(double) && canonicalNumber(text) === canonicalNumber(source))
 }
 
+/** From a backslash to the end of its text, and the colon behind it if that is a name. */
+const END_OF_TEXT = /(?:\\.|[^"\\])*"\s*(:?)/sy
+
+function hasEscapedName(text: string): boolean {
+  for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', END_OF_TEXT.lastIndex)) {
+    END_OF_TEXT.lastIndex = at
+    const found = END_OF_TEXT.exec(text)
+    if (found === null) return false
+    if (found[1]) return true
+  }
+  return false
+}
+
+const TEXT = /"((?:\\.|[^"\\])*)"(\s*:)?/gs
+
 /** Makes a name longer. */
-const MARK = ' (one escape)'
+const MARK = ' (a name)'
+
+/**
+ * Node 24 takes the second name of `{"h":1,"\t":2}` for the line break that it has read in `{"h":1,"\n":0}`, and `C:\/` for `C:\\`. It confuses
+ * no names that end with more than an escape.
+ */
+function parseMarked(text: string): JsonValue {
+  // Only of JSON it is known which texts are names.
+  JSON.parse(text)
+  const marked = text.replace(TEXT, (found, inside: string, colon: string | undefined) =>
+    colon === undefined ? found : `"${inside}${MARK}"${colon}`,
+  )
+  return JSON.parse(marked, (name, value, context) => keepExact(name, unmarked(value), context))
+}
 
 function unmarked(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, field]) => [
-      name.endsWith(MARK) ? name.slice(0, -MARK.length) : name,
-      field,
-    ]),
+    Object.entries(value).map(([name, field]) => [name.slice(0, -MARK.length), field]),
   )
 }

@@ -28,7 +28,10 @@ describe('parseExact', () => {
   it.each([
     ['\\\\', '\\n'],
     ['\\u00e9', '\\u00e8'],
-  ])('keeps apart names that are one escape, which JSON.parse may confuse: %s and %s', (one, other) => {
+    ['C:\\\\', 'C:\\/'],
+    ['\\\\n', '\\n\\t'],
+    ['\\n', 'plain (a name)'],
+  ])('keeps apart names with escapes, which JSON.parse may confuse: %s and %s', (one, other) => {
     const names = [one, other].map((name) => Object.keys(parseExact(`{"h":[],"${name}":0}`) ?? {})[1])
 
     expect(names).toEqual([one, other].map((name) => JSON.parse(`"${name}"`)))
