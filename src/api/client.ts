@@ -65,12 +65,18 @@ function createPageSource(
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
   const { baseUrl, now, sleep, random, retry, rate, onAnswer } = options
   const { path, filters, total } = job.collection
+  const refusal = `the token of organization ${job.organization.name} was refused (401)`
   let clockAhead: number | null = null
 
   async function exchange(page: number, signal: AbortSignal): Promise<Response> {
     let status: number | null = null
+    const noteStatus = (received: number) => {
+      status = received
+      // Before the body says more. If it cannot be written, `refuseToken` says so.
+      if (status === 401) hold.refused(refusal).catch(() => {})
+    }
     try {
-      const response = await get(pageAddress(baseUrl, path, filters, page), headers, signal)
+      const response = await get(pageAddress(baseUrl, path, filters, page), headers, signal, noteStatus)
       status = response.status
       return response
     } finally {
@@ -96,16 +102,14 @@ function createPageSource(
   }
 
   async function refuseToken(response: Response, page: number): Promise<never> {
-    const { name } = job.organization
     const text = textOf(response)
     const says = redact(whatItSays(text), token)
-    const refusal = `the token of organization ${name} was refused (401)`
     // The reason is kept in the mirror, so it says where the refusal came from.
     await hold.refused(isForeign(text) ? refusal + says : refusal)
     const what = isForeign(text) ? `${ELSEWHERE}; else the token` : 'it'
     throw new TokenRefusedError(
       `${refusal}${says} at ${job.collection.name} page ${page}; ${what} was revoked, or is mistyped. ` +
-        onHold(`admin-mirror resume --org ${shellWord(name)}`),
+        onHold(`admin-mirror resume --org ${shellWord(job.organization.name)}`),
     )
   }
 

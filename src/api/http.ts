@@ -26,7 +26,13 @@ export interface Response {
  * Sends one GET and returns its response, whatever the status. Only a 2xx response always has its whole body.
  * Throws RetryableError or JobError, whose message does not name the page.
  */
-export type HttpGet = (url: URL, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>
+export type HttpGet = (
+  url: URL,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+  /** Called with the status before the body is read. */
+  onStatus?: (status: number) => void,
+) => Promise<Response>
 
 /** An idle connection is closed after this time: a router on the way may have forgotten it. */
 const IDLE_MS = 30_000
@@ -50,7 +56,7 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
       'user-agent': userAgent,
     },
   })
-  return async (url, headers, signal) => {
+  return async (url, headers, signal, onStatus) => {
     signal.throwIfAborted()
     // The promise that got returns takes 0.1 ms more per request, and resolves only after the whole body.
     const request = client.stream(url, { headers, signal })
@@ -62,6 +68,7 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
       const [response, socket] = (await Promise.race(answers)) as [PlainResponse, Socket?]
       socket?.destroy()
       const { statusCode: status, headers: received } = response
+      onStatus?.(status)
       if (!isSuccess(status)) return { status, headers: received, body: await readRefusal(request, status) }
       return { status, headers: received, body: await readBody(request, maxResponseBytes) }
     } catch (error) {

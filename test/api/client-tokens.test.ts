@@ -27,6 +27,24 @@ describe('a 401', () => {
     expect(reports.filter(([what]) => what === 'request')).toHaveLength(1)
   })
 
+  it('holds the token before its body is read', async () => {
+    const { promise: body, resolve: end } = Promise.withResolvers<void>()
+    const { errorOf, fetchPage } = createSetting({
+      get: async (url, _headers, _signal, onStatus) => {
+        if (url.search === '?page=1') return { status: 200, headers: {}, body: Buffer.from(pageText(1, 3)) }
+        onStatus?.(401)
+        await body
+        return { status: 401, headers: {}, body: new Uint8Array() }
+      },
+    })
+    await fetchPage()
+    const refused = errorOf(2)
+
+    expect(await errorOf(3)).toBeInstanceOf(TokenRefusedError)
+    end()
+    expect(await refused).toBeInstanceOf(TokenRefusedError)
+  })
+
   it('with a page of HTML is told, and kept, with where it came from', async () => {
     foresee(401, '<html><head><title>Proxy login</title></head></html>')
     const { errorOf, holdStore } = createSetting()
