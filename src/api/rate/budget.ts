@@ -100,9 +100,10 @@ export function asOfNow(
 ): Budget {
   const countedMs = ceilingOf(rules.requestsPerMinute ?? 1).inMs + ARRIVAL_MS
   const isCurrent = window !== null && now < window.endsAt && window.begunAt < now + MINUTE_MS
+  const isClosed = closedUntil > now && closedUntil <= now + LONGEST_MS + ROUNDING_MS
   return {
     ...rest,
-    closedUntil: closedUntil - now > LONGEST_MS + ROUNDING_MS ? 0 : closedUntil,
+    closedUntil: isClosed ? closedUntil : 0,
     window: isCurrent ? window : null,
     sent: sent
       .map(([end, count]) => [Math.min(end, now + HALF_SECOND_MS), count] as const)

@@ -82,6 +82,12 @@ describe('the next request', () => {
   })
 })
 
+it('a pause that is over is forgotten, so that no clock that is set back begins it again', () => {
+  const before = asOfNow({ ...FRESH, closedUntil: NOW }, RULES, NOW)
+
+  expect(waitFor(asOfNow(before, RULES, NOW - DAY / 2), RULES, NOW - DAY / 2, 'walk')).toBeNull()
+})
+
 describe('a permit', () => {
   it('counts in half seconds under a ceiling of our own, and not without one', () => {
     const rules = { ...RULES, requestsPerMinute: 60 }
