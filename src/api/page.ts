@@ -25,9 +25,12 @@ export function readPage(response: Pick<Response, 'body'>, page: number, totals:
     )
   }
   const { current_page: currentPage, last_page: lastPage } = meta
+  const total = totals === 'check' ? totalOf(meta.total) : null
+  // Past the end some APIs answer with the last page.
+  if (lastPage !== null && currentPage === lastPage && lastPage < page)
+    return { number: page, items: [], next: null, total, lastPage }
   if (currentPage !== null && currentPage !== page)
     throw notTheList(`asked for page ${page}, but got page ${currentPage}`)
-  const total = totals === 'check' ? totalOf(meta.total) : null
   return { number: page, items, next: nextPage(links.next, page), total, lastPage }
 }
 

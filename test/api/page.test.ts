@@ -182,6 +182,22 @@ it('an answer that breaks off is asked for again, wherever it broke, also within
 const nextOf = (next: unknown, page = 1) =>
   read(first({ links: { next }, meta: { current_page: page } }), 'check', page).next
 
+it('the last page in place of one past the end is an empty page there', () => {
+  const body = JSON.stringify({
+    data: [1],
+    links: { next: null },
+    meta: { current_page: 5, last_page: 5, total: 9 },
+  })
+
+  expect(readPage({ body: Buffer.from(body) }, 9, 'check')).toEqual({
+    number: 9,
+    items: [],
+    next: null,
+    total: 9,
+    lastPage: 5,
+  })
+})
+
 describe('links.next', () => {
   it.each([
     ['was rewritten by a proxy', 'http://internal:9000/orders?page=2'],
