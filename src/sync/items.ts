@@ -31,6 +31,9 @@ export interface RowTimes {
   changedAt: number
 }
 
+/** A longer piece of a token would tell it, and a server may send that as a key. */
+const SHOWN_OF_ID = 11
+
 /** Returns the distinct items of a page. Throws BAD_RESPONSE if two different items have the same key. */
 export function identifyItems(job: Job, page: Page): ListedItem[] {
   // The same key may come as 1 and as "1": that is no difference.
@@ -44,7 +47,7 @@ export function identifyItems(job: Job, page: Page): ListedItem[] {
       throw new JobError(
         'BAD_RESPONSE',
         `${jobName(job)} page ${page.number}: two different items have the same key ` +
-          `(${job.collection.key.join(', ')}: ${printable(other.id, 80)}); give the collection a "key" that tells its items apart`,
+          `(${job.collection.key.join(', ')}: ${printable(other.id, SHOWN_OF_ID)}); give the collection a "key" that tells its items apart`,
       )
   }
   return [...listed.values()]
