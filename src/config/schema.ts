@@ -32,8 +32,9 @@ function duration(most = LONGEST_MS) {
 const wait = () => duration(24 * UNITS.d)
 
 const NUMBER = /^\d+(?:\.\d+)?$/
+const A_NUMBER = 'must be a number like 300 or 0.5'
 const number = (range: z.ZodNumber) =>
-  z.string().regex(NUMBER, 'must be a number').transform(Number).pipe(range)
+  z.string(A_NUMBER).regex(NUMBER, A_NUMBER).transform(Number).pipe(range)
 
 const whole = (least: number, most = Number.MAX_SAFE_INTEGER) => number(z.int().min(least).max(most))
 
@@ -101,7 +102,11 @@ const field = z
 /** A mapping of these keys alone. */
 function mapping<const Shape extends z.ZodRawShape>(shape: Shape) {
   const known = Object.keys(shape).join(' ')
-  return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? known : undefined) })
+  const words: Partial<Record<string, string>> = {
+    unrecognized_keys: known,
+    invalid_type: 'must be a mapping',
+  }
+  return z.strictObject(shape, { error: ({ code }) => words[code] })
 }
 
 /** A mapping whose keys all have defaults. */

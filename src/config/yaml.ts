@@ -1,4 +1,4 @@
-import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
 
 /** Where a value is in the configuration file: keys of mappings and indexes of lists, from the top. */
 export type KeyPath = readonly (string | number)[]
@@ -61,18 +61,21 @@ export function parseYaml(file: string, text: string): ConfigYaml {
   }
 
   function read(): unknown {
+    let alias = 0
     try {
+      visit(document, {
+        Alias(_key, node) {
+          if (!node.resolve(document)) alias = node.range?.[0] ?? 0
+        },
+      })
       const values: unknown = document.toJS({ maxAliasCount: 10_000 })
       // Throws for one that holds itself.
       JSON.stringify(values)
       return values
     } catch {
-      report(
-        0,
-        '',
-        'an alias (*name) of this file stands for nothing, itself or too much: write it out, or in quotes',
-      )
-      return null
+      const wrong = 'an alias (*name) stands for nothing, itself or too much: write it out, or in quotes'
+      report(alias, '', wrong)
+      return end()
     }
   }
 

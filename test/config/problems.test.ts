@@ -53,7 +53,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['refresh: 5m', '7:1  refresh', 'must be a mapping of every and share, or false'],
     ['refresh: { share: 0 }', '7:12  refresh.share', 'to be >=0.1'],
     ['refresh: { shares: 1 }', '7:12  refresh.shares', 'did you mean share?'],
-    ['rateLimit: 5', '7:1  rateLimit', 'expected object'],
+    ['rateLimit: 5', '7:1  rateLimit', 'must be a mapping'],
     ['rateLimit: { scope: user }', '7:14  rateLimit.scope', '"token"|"organization"|"all"'],
     ['http: { port: 65536 }', '7:9  http.port', 'to be <=65535'],
     ['collections: { orders: 5 }', '7:16  collections.orders', 'settings ({} for the defaults), or false'],
@@ -131,7 +131,9 @@ describe('a configuration is refused, at its place and in words, with', () => {
       '8:1  this key is given twice: keep one of the two',
     ])
     for (const schedule of ['*cron', '&cron [*cron]'])
-      expect(problemsOf(`${SMALLEST}schedule: ${schedule}\n`)[0]).toContain('an alias (*name)')
+      expect(problemsOf(`${SMALLEST}schedule: ${schedule}\n`)).toEqual([
+        expect.stringContaining('an alias (*name)'),
+      ])
     expect(problemsOf(levels.join('\n'))[0]).toContain('an alias (*name)')
   })
 
