@@ -49,3 +49,31 @@ it('concurrency and rateLimit.sharePercent are kept', async ({
   await sync.ended
   expect(server.asked).toHaveLength(1)
 })
+
+it('resumeWithin, maxPasses and keepRuns are kept', async ({
+  scene: { workspace, server, api, configure },
+}) => {
+  const { run, rows, change } = workspace
+  configure({ resumeWithin: '1h', maxPasses: 2, keepRuns: '1d' })
+  const hoursAgo = (hours: number) => `'${new Date(Date.now() - hours * 3_600_000).toISOString()}'`
+  api.instead = ({ page }) => (page === 2 ? { status: 403, body: {} } : null)
+  await run(['sync'])
+  change(`UPDATE sync_walks SET updated_at = ${hoursAgo(2)}`)
+  server.asked.length = 0
+  // It ends before its own total in each pass.
+  api.instead = ({ page }) => ({
+    body: { data: [{ id: page }], links: { next: page === 1 ? '?page=2' : null }, meta: { total: 7 } },
+  })
+
+  await run(['sync'])
+  expect(server.asked[0]?.page).toBe(1)
+  expect(rows('SELECT status, passes FROM sync_walks ORDER BY id')).toEqual([
+    { status: 'abandoned', passes: 1 },
+    { status: 'abandoned', passes: 2 },
+  ])
+
+  change(`UPDATE sync_runs SET started_at = ${hoursAgo(48)}`)
+  api.instead = () => null
+  await run(['sync'])
+  expect(rows('SELECT status FROM sync_runs')).toEqual([{ status: 'succeeded' }])
+})

@@ -208,6 +208,12 @@ describe('a row that the list shows no more', () => {
       [],
     ],
     [
+      'partial backfills, which remove nothing: it stays',
+      [A, ...thrice({ ids: without(9), options: PART })],
+      null,
+      [],
+    ],
+    [
       'a new reject, and again the same one',
       [A, ...thrice({ ids: without(9), shows: counted })],
       null,
