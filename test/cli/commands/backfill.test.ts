@@ -20,7 +20,7 @@ const it = sceneTests().extend('backfill', async () => {
 it('reads the whole list again, of the organizations that are named; with filters or a start page a part, which makes no list fresher', async ({
   backfill: { run, queries, rows, value },
 }) => {
-  const asOf = () => value("SELECT as_of FROM sync_status WHERE organization = 'acme'")
+  const asOf = () => rows("SELECT as_of, fresh_as_of FROM sync_status WHERE organization = 'acme'")
 
   expect(await run(ACME)).toMatchObject({ code: 0, stdout: '' })
   expect(queries()).toEqual(PAGES)
