@@ -5,7 +5,7 @@ import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
 
 const it = sceneTests()
 
-// That each setting of requests reaches what it is for. What that makes of it: test/api.
+// That each setting of requests and walks reaches what it is for. What that makes of it: test/api, test/sync.
 
 it.for<[setting: string, reply: Reply, code: string, says: RegExp]>([
   ['api.timeout', { fault: () => {} }, 'TIMEOUT', /within api\.timeout \(150 ms\)/],
