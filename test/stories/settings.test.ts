@@ -50,12 +50,14 @@ it('concurrency and rateLimit.sharePercent are kept', async ({
   expect(server.asked).toHaveLength(1)
 })
 
+/** As SQL has it. */
+const hoursAgo = (hours: number) => `'${new Date(Date.now() - hours * 3_600_000).toISOString()}'`
+
 it('resumeWithin, maxPasses and keepRuns are kept', async ({
   scene: { workspace, server, api, configure },
 }) => {
   const { run, rows, change } = workspace
   configure({ resumeWithin: '1h', maxPasses: 2, keepRuns: '1d' })
-  const hoursAgo = (hours: number) => `'${new Date(Date.now() - hours * 3_600_000).toISOString()}'`
   api.instead = ({ page }) => (page === 2 ? { status: 403, body: {} } : null)
   await run(['sync'])
   change(`UPDATE sync_walks SET updated_at = ${hoursAgo(2)}`)
