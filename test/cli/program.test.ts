@@ -8,7 +8,7 @@ import type { JobResult } from '../../src/sync/job.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import type { ListServer } from '../helpers/list-server.ts'
 import { ACME, createScene, GLOBEX, sceneTests } from '../helpers/scene.ts'
-import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
+import { createWorkspace, type Workspace } from '../helpers/workspace.ts'
 
 const it = sceneTests()
 
@@ -125,27 +125,18 @@ describe('help', async () => {
     }
   })
 
-  it('and the version are there with every spelling, and alone', async () => {
-    const stderr = ''
+  it('and the version are there with every spelling, and alone; files name the version, too', async () => {
+    const { version } = manifest
     for (const line of ['-V', '--version', 'sync --version', 'query --version'])
-      expect(await typed(line)).toMatchObject({ code: 0, stderr, stdout: `${manifest.version}\n` })
+      expect(await typed(line)).toMatchObject({ code: 0, stderr: '', stdout: `${version}\n` })
     for (const line of ['-h', '--help', 'help']) expect(await typed(line)).toMatchObject({ code: 0, stdout })
+    for (const [file, text] of [
+      ['CHANGELOG.md', `\n## ${version}\n`],
+      ['package-lock.json', `"version": "${version}"`],
+      ['config/kubernetes.example.yaml', `image: admin-mirror:${version}\n`],
+    ] as const)
+      expect(fs.readFileSync(path.resolve(import.meta.dirname, '../..', file), 'utf8')).toContain(text)
   })
-})
-
-it('the version stands in requests, and in the files that name it', async ({
-  scene: { workspace: place, server: api },
-}) => {
-  const { version } = manifest
-  await place.run(['sync'])
-
-  expect(api.asked[0]?.headers['user-agent']).toBe(`admin-mirror/${version}`)
-  for (const [file, text] of [
-    ['CHANGELOG.md', `\n## ${version}\n`],
-    ['package-lock.json', `"version": "${version}"`],
-    ['config/kubernetes.example.yaml', `image: admin-mirror:${version}\n`],
-  ] as const)
-    expect(fs.readFileSync(path.resolve(import.meta.dirname, '../..', file), 'utf8')).toContain(text)
 })
 
 const ended = (code: ErrorCode | null) =>
@@ -181,70 +172,61 @@ describe('the exit code', () => {
   })
 })
 
-describe('a sync of two organizations, one of which the API does not know,', () => {
-  it.override({
-    options: {
-      settings: { organizations: [ACME, GLOBEX] },
-      instead: ({ organization: id }) => (id === GLOBEX.id ? { status: 404, body: {} } : null),
-    },
-  })
+it('--quiet leaves nothing of what goes well, and the errors of what fails', async ({
+  scene: { workspace: place, api, configure },
+}) => {
+  configure({ organizations: [ACME, GLOBEX] })
+  api.instead = ({ organization: id }) => (id === GLOBEX.id ? { status: 404, body: {} } : null)
+  const quiet = (line: string) => place.run([...line.split(' '), '--quiet'])
+  const { logs } = await quiet('sync')
 
-  it('with --quiet leaves nothing of what goes well, and the errors of what fails', async ({
-    scene: { workspace: place },
-  }) => {
-    const quiet = (line: string) => place.run([...line.split(' '), '--quiet'])
-    const { logs } = await quiet('sync')
-
-    expect(logs.map(({ level, error_code: code }) => [level, code])).toEqual([
-      ['error', 'ORGANIZATION_NOT_FOUND'],
-    ])
-    for (const line of ['sync --org acme', 'resume'])
-      expect(await quiet(line)).toMatchObject({ code: 0, stdout: '', stderr: '' })
-    expect((await quiet('sync --org nobody')).stderr).toContain('--org nobody')
-  })
-
-  it('with --log-format pretty writes sentences where nobody watches, with json objects', async ({
-    scene: { workspace: place, api },
-  }) => {
-    let failures = 1
-    api.instead = () => (failures-- > 0 ? { status: 500, body: {} } : null)
-    const formatted = (format: string) => place.run(['sync', '--org', 'acme', '--log-format', format])
-    const [pretty, json] = [await formatted('pretty'), await formatted('json')]
-
-    expect(pretty.stderr).toMatch(/WARN: acme orders page 1: .*\(500\).*; trying again/)
-    expect(pretty.stderr).toMatch(/INFO: acme orders run finished: 3 pages, 4 new, 0 changed, steady/)
-    // No escapes either: it may be a file.
-    expect(pretty.stderr.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
-    expect(json.stderr.trim().split('\n')).toHaveLength(json.logs.length)
-  })
+  expect(logs).toMatchObject([{ level: 'error', error_code: 'ORGANIZATION_NOT_FOUND' }])
+  for (const line of ['sync --org acme', 'resume'])
+    expect(await quiet(line)).toMatchObject({ code: 0, stdout: '', stderr: '' })
+  expect((await quiet('sync --org nobody')).stderr).toContain('--org nobody')
 })
 
-describe('an organization with a name that a terminal would reorder and a shell would split', () => {
-  const NAME = "it's \u202eacme"
-  const acme = { ...organization(NAME, 1), token: '1|Secret-of-somebody-x7Qp93LmZt5VbRw' }
-  it.override({ options: { settings: { organizations: [acme] } } })
+it('--log-format pretty writes sentences where nobody watches, json objects', async ({
+  scene: { workspace: place, api },
+}) => {
+  let failures = 1
+  api.instead = () => (failures-- > 0 ? { status: 500, body: {} } : null)
+  const formatted = (format: string) => place.run(['sync', '--log-format', format])
+  const [pretty, json] = [await formatted('pretty'), await formatted('json')]
 
-  it('is shown escaped by every command, and quoted in those that messages propose', async ({ synced }) => {
-    const { workspace: place, api } = synced
-    api.instead = () => ({ status: 401, body: {} })
-    const refused = await place.run(['sync'])
+  expect(pretty.stderr).toMatch(/WARN: acme orders page 1: .*\(500\).*; trying again/)
+  expect(pretty.stderr).toMatch(/INFO: acme orders run finished: 3 pages, 4 new, 0 changed, steady/)
+  // No escapes either: it may be a file.
+  expect(pretty.stderr.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
+  expect(json.stderr.trim().split('\n')).toHaveLength(json.logs.length)
+})
 
-    for (const args of [
-      ['sync', '--log-format', 'pretty'],
-      ['backfill', '--org', NAME],
-      ['verify'],
-      ['status'],
-      ['status', '--json'],
-      ['check'],
-      ['resume'],
-      ['forget', '--org', NAME, '--yes'],
-      ['sync', '--org', 'nobody'],
-    ]) {
-      const { stdout, stderr } = await place.run(args)
-      expect(`${args.join(' ')}: ${stdout}${stderr}`).toMatch(/\\u\{?202e/)
-      expect(stdout + stderr).not.toMatch(/\p{Cf}/u)
-    }
-    const unauthorized = refused.logs.find(({ error_code: code }) => code === 'UNAUTHORIZED')
-    expect(unauthorized?.error_message).toMatch(/admin-mirror resume --org 'it'\\''s \\u\{?202e\}?acme'/)
-  })
+it('a name that a terminal would reorder and a shell would split is escaped by every command, and quoted in those that messages propose', async ({
+  scene: { workspace: place, api, configure },
+}) => {
+  const name = "it's \u202eacme"
+  configure({ organizations: [{ ...ACME, name }] })
+  await place.run(['sync'])
+  api.instead = () => ({ status: 401, body: {} })
+  const refused = await place.run(['sync'])
+
+  for (const args of [
+    ...[
+      'sync --log-format pretty',
+      'verify',
+      'status',
+      'status --json',
+      'check',
+      'resume',
+      'sync --org nobody',
+    ].map((line) => line.split(' ')),
+    ['backfill', '--org', name],
+    ['forget', '--org', name, '--yes'],
+  ]) {
+    const { stdout, stderr } = await place.run(args)
+    expect(`${args.join(' ')}: ${stdout}${stderr}`).toMatch(/\\u\{?202e/)
+    expect(stdout + stderr).not.toMatch(/\p{Cf}/u)
+  }
+  const unauthorized = refused.logs.find(({ error_code: code }) => code === 'UNAUTHORIZED')
+  expect(unauthorized?.error_message).toMatch(/admin-mirror resume --org 'it'\\''s \\u\{?202e\}?acme'/)
 })

@@ -20,8 +20,9 @@ function createQueue() {
   const waiting: Record<QueueName, Claim[]> = { lists: [], refreshes: [] }
   const active: Record<QueueName, Claim[]> = { lists: [], refreshes: [] }
   const told: string[] = []
-  let [broken, count] = [0, 0]
-  let away: Promise<void> | null = null
+  /** How often it breaks, and until when it answers nothing. */
+  const fault = { times: 0, until: Promise.resolve() }
+  let count = 0
   const add = (name: QueueName, key: string, retryCount = 0) =>
     waiting[name].push({ id: String(count++), key, retryCount })
   const letGo = (name: QueueName, { id }: Claim) => {
@@ -29,9 +30,9 @@ function createQueue() {
   }
   const queue: Queue = {
     async send(name, entries) {
-      if (broken > 0 && broken-- > 0) throw new Error('broken')
+      if (fault.times > 0 && fault.times-- > 0) throw new Error('broken')
       told.push(`sent ${name}`)
-      await away
+      await fault.until
       const known = new Set([...active[name], ...waiting[name]].map(({ key }) => key))
       for (const { key } of entries) if (!known.has(key)) add(name, key)
     },
@@ -54,24 +55,7 @@ function createQueue() {
       add(name, claim.key, claim.retryCount + 1)
     },
   }
-  return {
-    queue,
-    told,
-    add,
-    /** Has nothing any more. */
-    lose(name: QueueName) {
-      active[name] = []
-    },
-    breakFor(times: number) {
-      broken = times
-    },
-    /** Lets the queue take nothing until the returned function is called. */
-    leave() {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      away = promise
-      return resolve
-    },
-  }
+  return { queue, active, told, fault, add }
 }
 
 type Options = Partial<Pick<WorkerJob, 'dueAtStart' | 'isRefreshed'>> & {
@@ -137,8 +121,8 @@ describe('a worker', () => {
   })
 
   it('sends again what the queue refused', async () => {
-    const { tells, count, breakFor, pass } = createScene('a', over, { dueAtStart: false })
-    breakFor(2)
+    const { tells, count, fault, pass } = createScene('a', over, { dueAtStart: false })
+    fault.times = 2
     pass(HOUR)
 
     await tells('finished a')
@@ -181,13 +165,14 @@ describe('a worker', () => {
   })
 
   it('is late once nobody has watched the time for a minute, but not while the server of its queue is away', async () => {
-    const { worker, tells, pass, leave } = createScene('a', over)
+    const { worker, tells, pass, fault } = createScene('a', over)
     await tells('finished a')
     expect([NOON + 60_000, NOON + 60_001].map(worker.isTicking)).toEqual([true, false])
-    const comeBack = leave()
+    const away = Promise.withResolvers<void>()
+    fault.until = away.promise
     pass(HOUR)
     await expect.poll(() => worker.isTicking(NOON + 2 * HOUR)).toBe(true)
-    comeBack()
+    away.resolve()
     await expect.poll(() => worker.isTicking(NOON + 2 * HOUR)).toBe(false)
   })
 
@@ -227,7 +212,7 @@ it('the budgets of refreshes are kept by one worker each, and by another one whe
   await expect.poll(has).toEqual(['ab', ''])
   await first.end()
   await expect.poll(() => has()[1]).toBe('ab')
-  shared.lose('refreshes')
+  shared.active.refreshes = []
 
   await expect.poll(() => has()[1]).not.toContain('a')
 })

@@ -46,11 +46,14 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
     ])
   })
 
-  it('write CSV, items, views of users, and Parquet with the types of the values that a query works out', async () => {
-    const { run, rows, workspace, address } = await synced()
-    const read = await rows()
-    await read('CREATE MATERIALIZED VIEW orders__mine AS SELECT _organization_id, id FROM orders')
+  it('write CSV, items and views of users; sums and means as numbers, and times and numbers that JSON lacks as text', async () => {
+    const { run, rows } = await synced()
+    await (await rows())('CREATE MATERIALIZED VIEW orders__mine AS SELECT _organization_id, id FROM orders')
     const printed = async (...args: string[]) => (await run(args)).stdout
+    const values = `
+      SELECT sum(id) AS sum, avg(id) AS mean, 1e20::numeric AS large, 20.0 AS whole, 'NaN'::float8 AS nan,
+        'infinity'::timestamptz AS never, '0044-03-15 12:00+00 BC'::timestamptz AS ides, '2026-01-02'::timestamptz AS day
+      FROM orders`
 
     expect(await printed('query', 'SELECT id, total FROM orders ORDER BY id', '--format', 'csv')).toBe(
       'id,total\n1,1.5\n2,2\n',
@@ -59,29 +62,25 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
       '{"id":2,"total":2,"note":"b, \\"c\\""}\n',
     )
     expect(await printed('export', 'orders__mine', '--format', 'ndjson')).toContain('"id":2}\n')
+    expect(await printed('query', values, '--format', 'ndjson')).toBe(
+      '{"sum":3,"mean":1.5,"large":"100000000000000000000","whole":20,"nan":"NaN",' +
+        '"never":"infinity","ides":"0044-03-15 12:00:00+00 BC","day":"2026-01-02T00:00:00.000Z"}\n',
+    )
+  })
+
+  it('write Parquet with the types of the values that a query works out', async () => {
+    const { workspace, address } = await synced()
     const typed =
       'SELECT sum(id) AS sum, avg(id) AS mean, max(_changed_at) AS at, true AS yes, 9007199254740993 AS exact, max(note) AS note FROM orders'
     const through = ['sh', '-c', `exec "$@" > ${workspace.file('typed.parquet')}`, 'sh']
     const env = { DB_PASSWORD: address.password() ?? '' }
     await workspace.run(['query', typed, '--format', 'parquet'], { env, through })
+
     const types = await duckdb(workspace.file, "SELECT column_type FROM (DESCRIBE FROM 'typed.parquet')")
     expect(types.flat()).toEqual(['BIGINT', 'DOUBLE', 'VARCHAR', 'BIGINT', 'BIGINT', 'VARCHAR'])
     expect(await duckdb(workspace.file, "SELECT sum, mean, yes, exact, note FROM 'typed.parquet'")).toEqual([
       [3n, 1.5, 1n, 9007199254740993n, 'b, "c"'],
     ])
-  })
-
-  it('show sums and means as numbers, and times and numbers that JSON lacks as text', async () => {
-    const { run } = await synced()
-    const sql = `
-      SELECT sum(id) AS sum, avg(id) AS mean, 1e20::numeric AS large, 20.0 AS whole, 'NaN'::float8 AS nan,
-        'infinity'::timestamptz AS never, '0044-03-15 12:00+00 BC'::timestamptz AS ides, '2026-01-02'::timestamptz AS day
-      FROM orders`
-
-    expect((await run(['query', sql, '--format', 'ndjson'])).stdout).toBe(
-      '{"sum":3,"mean":1.5,"large":"100000000000000000000","whole":20,"nan":"NaN",' +
-        '"never":"infinity","ides":"0044-03-15 12:00:00+00 BC","day":"2026-01-02T00:00:00.000Z"}\n',
-    )
   })
 
   it('make no mirror where they need one, and check SQL and names first', async () => {
