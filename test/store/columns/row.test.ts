@@ -153,16 +153,6 @@ describe('an item’s row', () => {
       new Map([['a__text_2', 'x']]),
     )
   })
-
-  it('keeps fields called __proto__ and constructor', () => {
-    const [placement] = placeAll(['{"__proto__":1,"constructor":{"name":2},"toString":3}'])
-
-    expect(Object.fromEntries(placement?.values ?? [])).toEqual({
-      field__proto__: 1n,
-      constructor__name: 2n,
-      toString: 3n,
-    })
-  })
 })
 
 // The first type of a column has room for all values of the page.
