@@ -21,15 +21,24 @@ const WHOLE: PassEnd = {
   distinct: 10,
   repeated: 0,
   total: 10,
+  rises: 0,
   isSettled: true,
   isShort: false,
 }
-const FIRST: WalkEnd = { pass: 1, items: 10, counted: true, moved: false, totalChanged: false }
+const FIRST: WalkEnd = {
+  pass: 1,
+  items: 10,
+  counted: true,
+  moved: false,
+  totalChanged: false,
+  totals: { first: 10, last: 10 },
+}
 
 const SHORT = { distinct: 9 }
 const ONE = { answers: 1, total: 3 }
 const SETTLED = { moved: true }
 const UNSETTLED = { moved: true, isSettled: false }
+const GROWN = { totals: { first: 10, last: 12 } }
 const LAST = { pass: 3, items: 9 }
 const CUT = { isShort: true, total: null, answers: 1 }
 const DRIFTED = { lastCoverage: 'drifted' } as const
@@ -39,6 +48,8 @@ describe('the end of a pass', () => {
     ['nothing moved and all items came', {}, {}, 'steady'],
     ['it moved, and all is explained', SETTLED, {}, 'repaired'],
     ['it moved, and not all is explained', UNSETTLED, {}, 'again'],
+    ['it moved, and as many are missing as came', { ...SETTLED, rises: 2 }, GROWN, 'repaired'],
+    ['it moved, and more are missing than came', { ...SETTLED, rises: 1 }, GROWN, 'again'],
     ['nothing moved, and one item is missing', SHORT, {}, 'again'],
     ['one answer longer than its total', { ...ONE, distinct: 4 }, {}, 'steady'],
     ['one answer of its total with an item twice', { ...ONE, distinct: 2, repeated: 1 }, {}, 'steady'],

@@ -89,6 +89,8 @@ export class Pass {
   isShort = false
   /** The first total of this pass. */
   total: number | null = null
+  /** By how much the total rose, from answer to answer: items that came behind the reader are among these. */
+  rises = 0
   /** Something happened that nothing can explain. */
   unsettled = false
   /** Missed items that were found by asking again. */
@@ -184,6 +186,7 @@ export class Pass {
     this.answers++
     walk.counted &&= total !== null
     const first = walk.counted ? (walk.totals.first ?? total) : null
+    if (this.total !== null) this.rises += Math.max(0, (total ?? 0) - (walk.totals.last ?? 0))
     walk.totals = { first, last: walk.counted ? total : null }
     walk.totalChanged ||= total !== first && walk.counted
     walk.lastPage = lastPage ?? Math.max(walk.lastPage, page)

@@ -10,7 +10,7 @@ import { readPass } from './read-pass.ts'
  * Changes with each change of what a walk asks for: a walk that another version of this code began cannot be played through it again, and
  * begins anew.
  */
-export const READING_VERSION = 7
+export const READING_VERSION = 8
 
 /** So many pages in a row without a new item, and as many as were read before, are a circle. What a list says of its length may grow with it. */
 const CIRCLE_PAGES = 1000
@@ -120,11 +120,11 @@ function* readList(rules: WalkRules, walk: WalkFacts): Steps<WalkResult> {
 /** What a pass has come to at its end. `isSettled`: its movements are all explained. */
 export type PassEnd = Pick<
   Pass,
-  'moved' | 'answers' | 'distinct' | 'repeated' | 'total' | 'isSettled' | 'isShort'
+  'moved' | 'answers' | 'distinct' | 'repeated' | 'total' | 'rises' | 'isSettled' | 'isShort'
 >
 
 /** What all passes have come to. */
-export type WalkEnd = Pick<WalkFacts, 'pass' | 'items' | 'counted' | 'moved' | 'totalChanged'>
+export type WalkEnd = Pick<WalkFacts, 'pass' | 'items' | 'counted' | 'moved' | 'totalChanged' | 'totals'>
 
 export interface Verdict {
   /** `incomplete`: it ended before its own total or last page in every pass, though nothing moved. */
@@ -148,7 +148,10 @@ export function judgePass(end: PassEnd, walk: WalkEnd, rules: WalkRules): Verdic
   if (!isShort && !walk.counted) return complete(null)
   if (!isShort && !end.moved && distinct === total) return still
   const isWhole = !isShort && walk.pass > 1 && !walk.totalChanged && walk.items === total
-  if (isWhole || (end.moved && end.isSettled && !end.isShort && end.answers > 1)) return complete('repaired')
+  // What the total counts beyond the items that came must have come meanwhile.
+  const isAccounted = distinct + end.rises >= (walk.totals.last ?? 0)
+  const isExplained = end.moved && end.isSettled && isAccounted && !end.isShort && end.answers > 1
+  if (isWhole || isExplained) return complete('repaired')
   const why = inWords(end, walk)
   const isIncomplete = !walk.totalChanged && !walk.moved && (distinct < (total ?? 0) || isShort)
   // After a walk that drifted, another pass would most probably show the same.
