@@ -50,6 +50,19 @@ it('concurrency and rateLimit.sharePercent are kept', async ({
   expect(server.asked).toHaveLength(1)
 })
 
+it('the path of a collection is kept, below that of baseUrl', async ({
+  scene: { workspace, server, configure },
+}) => {
+  const collections = { orders: { path: '/v2/all-orders' }, invoices: {}, establishments: false }
+  configure({ baseUrl: `${server.url}/proxied`, collections })
+
+  await workspace.run(['sync'])
+
+  expect(new Set(server.asked.map(({ path }) => path))).toEqual(
+    new Set(['/proxied/v2/all-orders', '/proxied/api/v1/admin/invoices']),
+  )
+})
+
 /** As SQL has it. */
 const hoursAgo = (hours: number) => `'${new Date(Date.now() - hours * 3_600_000).toISOString()}'`
 
