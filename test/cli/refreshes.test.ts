@@ -17,15 +17,17 @@ const MINUTE = 60_000
 interface SceneOptions {
   count?: number
   every?: string
+  /** What the organizations say themselves. */
+  own?: object
   hasFailed?: boolean
   hasBudget?: () => boolean
 }
 
 /** Lists of one budget, o0 and o1, of which all was read an hour ago, and their plan; `keep` begins to keep them fresh. */
-function createScene({ count = 2, every = '5m', hasFailed = false, hasBudget }: SceneOptions = {}) {
+function createScene({ count = 2, every = '5m', own, hasFailed = false, hasBudget }: SceneOptions = {}) {
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
-    organizations: Array.from({ length: count }, (_, index) => organization(`o${index}`, index + 1)),
+    organizations: Array.from({ length: count }, (_, index) => organization(`o${index}`, index + 1, own)),
     rateLimit: { scope: 'all', requestsPerMinute: 60 },
     refresh: { every, share: 10 },
   })
@@ -117,6 +119,14 @@ it('the newest ends of lists are read one after another, each every so often', a
   await pass(9 * MINUTE)
 
   expect(begun).toEqual(['0 o0', '0 o1', '300 o0', '300 o1'])
+})
+
+it('nothing is read of lists whose organization says refresh: false, whatever the setting for all says', async () => {
+  const { pass, keep, begun } = createScene({ own: { refresh: false } })
+  keep()
+  await pass(9 * MINUTE)
+
+  expect(begun).toEqual([])
 })
 
 it('a list that could not be begun is tried again after a minute, and others meanwhile', async () => {
