@@ -24,17 +24,13 @@ const client = got.extend({
   headers: { accept: 'application/json', authorization: 'Bearer 1|bench' },
 })
 
-let items = 0
-let next: string | null = list
-while (next !== null) {
-  const { rawBody }: { rawBody: Uint8Array } = await client(next)
+for (let [page, isLast] = [1, false]; !isLast; page++) {
+  const { rawBody }: { rawBody: Uint8Array } = await client(`${list}?page=${page}`)
   const { data, links } = JSON.parse(Buffer.from(rawBody).toString()) as ListPage
   savePage?.(data)
-  items += data.length
-  next = links.next
+  isLast = links.next === null
 }
 database?.close()
-process.stdout.write(`${items}\n`)
 
 function createSaving(connection: Database.Database): (data: ListPage['data']) => void {
   connection.pragma('journal_mode = WAL')

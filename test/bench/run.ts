@@ -35,7 +35,8 @@ if (values.help) {
 const ORDERS = Number(values.orders)
 const ROUNDS = Number(values.rounds)
 const HERE = import.meta.dirname
-const CHECKOUTS: [name: string, folder: string][] = [['ours', path.resolve(HERE, '../..')]]
+const OURS = path.resolve(HERE, '../..')
+const CHECKOUTS: [name: string, folder: string][] = [['ours', OURS]]
 if (values.against !== undefined) CHECKOUTS.push([values.against, path.resolve(values.against)])
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-bench-'))
@@ -85,25 +86,15 @@ async function serving<T>(orders: number, latencyMs: number, task: (url: string)
   }
 }
 
-interface Mirror {
-  file: string
-  run(...command: string[]): Promise<Figures>
-  /** Throws if the mirror does not hold so many rows then: a program that reads a part of the list would win. */
-  sync(rows: number): Promise<Figures>
-  remove(): void
-}
-
-interface MirrorOptions {
+interface Place {
   organizations?: number
+  /** If it is not a file. */
   database?: string
   env?: NodeJS.ProcessEnv
 }
 
-function createMirror(
-  checkout: string,
-  url: string,
-  { organizations = 1, database, env }: MirrorOptions = {},
-): Mirror {
+/** A mirror of a checkout's own, of the orders at this address. */
+function createMirror(checkout: string, url: string, { organizations = 1, database, env }: Place = {}) {
   const own = fs.mkdtempSync(path.join(folder, 'mirror-'))
   const [file, config] = [path.join(own, 'mirror.db'), path.join(own, 'admin-mirror.yaml')]
   const settings = {
@@ -121,38 +112,43 @@ function createMirror(
   fs.writeFileSync(config, JSON.stringify(settings))
   const run = (...command: string[]) =>
     measure([path.join(checkout, 'src/bin.js'), ...command, '--config', config], env)
-  return {
-    file,
-    run,
-    async sync(rows) {
-      const figures = await run('sync', '--quiet')
-      const { stdout } = await run('query', 'SELECT count(*) FROM orders', '--format', 'csv')
-      const found = Number(stdout.trim().split('\n')[1])
-      if (found !== rows) throw new Error(`the mirror holds ${found} orders instead of ${rows}`)
-      return figures
-    },
-    remove() {
-      for (const name of fs.readdirSync(own))
-        if (name.startsWith('mirror.db')) fs.rmSync(path.join(own, name), { recursive: true })
-    },
+
+  /** Throws if the mirror does not hold so many rows then: a program that reads a part of the list would win. */
+  async function sync(rows: number): Promise<Figures> {
+    const figures = await run('sync', '--quiet')
+    const { stdout } = await run('query', 'SELECT count(*) FROM orders', '--format', 'csv')
+    const found = Number(stdout.trim().split('\n')[1])
+    if (found !== rows) throw new Error(`the mirror holds ${found} orders instead of ${rows}`)
+    return figures
   }
+
+  async function syncAnew(rows: number): Promise<Figures> {
+    for (const name of fs.readdirSync(own))
+      if (name.startsWith('mirror.db')) fs.rmSync(path.join(own, name), { recursive: true })
+    return sync(rows)
+  }
+
+  return { file, run, sync, syncAnew }
 }
 
+type Mirror = ReturnType<typeof createMirror>
 type Contenders = Record<string, () => Promise<Figures>>
 
-/** The same for each checkout. */
-function each(make: (checkout: string) => () => Promise<Figures>): Contenders {
-  return Object.fromEntries(CHECKOUTS.map(([name, checkout]) => [name, make(checkout)]))
+/** What each checkout does with a mirror of its own, which holds so many rows already. */
+async function each(
+  url: string,
+  synced: number,
+  run: (mirror: Mirror) => Promise<Figures>,
+  place?: Place,
+): Promise<Contenders> {
+  const contenders: Contenders = {}
+  for (const [name, checkout] of CHECKOUTS) {
+    const mirror = createMirror(checkout, url, place)
+    if (synced > 0) await mirror.sync(synced)
+    contenders[name] = () => run(mirror)
+  }
+  return contenders
 }
-
-const FIRST_SYNC = (url: string, rows: number, options?: MirrorOptions) =>
-  each((checkout) => {
-    const mirror = createMirror(checkout, url, options)
-    return async () => {
-      mirror.remove()
-      return mirror.sync(rows)
-    }
-  })
 
 const bareLoop = (url: string, ...file: string[]) =>
   measure([path.join(HERE, 'bare-loop.ts'), `${url}/api/v1/admin/orders`, ...file])
@@ -163,8 +159,8 @@ async function race(what: string, contenders: Contenders): Promise<void> {
   for (let round = 0; round < ROUNDS; round++)
     for (const [name, run] of Object.entries(contenders)) results.get(name)?.push(await run())
   const ours = results.get('ours') ?? []
+  results.delete('ours')
   for (const [name, theirs] of results) {
-    if (name === 'ours') continue
     const cells = (['ms', 'cpuMs', 'peakMb'] as const).map((figure) => {
       const ratios = ours.map((one, round) => one[figure] / (theirs[round]?.[figure] ?? Number.NaN))
       const [mine, other] = [ours, theirs].map((all) => middle(all.map((one) => one[figure])).toFixed(0))
@@ -178,12 +174,15 @@ function middle(figures: number[]): number {
   return figures.toSorted((one, other) => one - other)[Math.floor(figures.length / 2)] ?? Number.NaN
 }
 
+/** A part of the longest list. */
+const part = (of: number) => Math.ceil(ORDERS / of)
+
 const SCENARIOS: Record<string, () => Promise<void>> = {
   first: () =>
-    serving(ORDERS, 0, (url) => {
+    serving(ORDERS, 0, async (url) => {
       const naive = path.join(folder, 'naive.db')
-      return race(`first sync of ${ORDERS} orders`, {
-        ...FIRST_SYNC(url, ORDERS),
+      await race(`first sync of ${ORDERS} orders`, {
+        ...(await each(url, 0, (mirror) => mirror.syncAnew(ORDERS))),
         'got loop': () => bareLoop(url),
         'got loop + naive upsert': () => {
           fs.rmSync(naive, { force: true })
@@ -192,65 +191,52 @@ const SCENARIOS: Record<string, () => Promise<void>> = {
       })
     }),
 
-  away: () => {
-    const orders = Math.ceil(ORDERS / 10)
-    return serving(orders, 20, (url) =>
-      race(`first sync of ${orders} orders, 20 ms away`, {
-        ...FIRST_SYNC(url, orders),
+  away: () =>
+    serving(part(10), 20, async (url) =>
+      race(`first sync of ${part(10)} orders, 20 ms away`, {
+        ...(await each(url, 0, (mirror) => mirror.syncAnew(part(10)))),
         'got loop': () => bareLoop(url),
       }),
-    )
-  },
+    ),
 
-  unchanged: () => {
-    const orders = Math.ceil(ORDERS / 2)
-    return serving(orders, 0, async (url) => {
-      const mirrors = new Map(CHECKOUTS.map(([, checkout]) => [checkout, createMirror(checkout, url)]))
-      for (const mirror of mirrors.values()) await mirror.sync(orders)
-      await race(`the same ${orders} orders again`, {
-        ...each((checkout) => () => (mirrors.get(checkout) as Mirror).sync(orders)),
+  unchanged: () =>
+    serving(part(2), 0, async (url) =>
+      race(`the same ${part(2)} orders again`, {
+        ...(await each(url, part(2), (mirror) => mirror.sync(part(2)))),
         'got loop': () => bareLoop(url),
-      })
-    })
-  },
+      }),
+    ),
 
-  organizations: () => {
-    const [organizations, orders] = [50, Math.ceil(ORDERS / 100)]
-    return serving(orders, 20, (url) =>
-      race(`${organizations} organizations of ${orders} orders, 16 requests at once, 20 ms away`, {
-        ...FIRST_SYNC(url, organizations * orders, { organizations }),
+  organizations: () =>
+    serving(part(100), 20, async (url) =>
+      race(`50 organizations of ${part(100)} orders, 16 requests at once, 20 ms away`, {
+        ...(await each(url, 0, (mirror) => mirror.syncAnew(50 * part(100)), { organizations: 50 })),
         'got loop of one': () => bareLoop(url),
       }),
-    )
-  },
+    ),
 
   start: () =>
     serving(25, 0, async (url) => {
-      for (const command of ['--version', 'status']) {
-        const mirrors = new Map(CHECKOUTS.map(([, checkout]) => [checkout, createMirror(checkout, url)]))
-        for (const mirror of mirrors.values()) await mirror.sync(25)
+      for (const command of ['--version', 'status'])
         await race(command, {
-          ...each((checkout) => () => (mirrors.get(checkout) as Mirror).run(command)),
+          ...(await each(url, 25, (mirror) => mirror.run(command))),
           'node -e 0': () => measure(['-e', '0']),
         })
-      }
     }),
 
   publish: () =>
     serving(ORDERS, 0, async (url) => {
-      const mirrors = new Map(CHECKOUTS.map(([, checkout]) => [checkout, createMirror(checkout, url)]))
-      for (const mirror of mirrors.values()) await mirror.sync(ORDERS)
-      const [first] = mirrors.values()
+      let file = ''
       await race(`snapshot of ${ORDERS} orders`, {
-        ...each((checkout) => () => {
-          const mirror = mirrors.get(checkout) as Mirror
-          fs.rmSync(`${mirror.file}.copy`, { force: true })
-          return mirror.run('snapshot', `${mirror.file}.copy`)
-        }),
-        'VACUUM INTO': async () => {
+        ...(await each(url, ORDERS, (mirror) => {
+          ;({ file } = mirror)
+          fs.rmSync(`${file}.copy`, { force: true })
+          return mirror.run('snapshot', `${file}.copy`)
+        })),
+        async 'VACUUM INTO'() {
           fs.rmSync(`${folder}/vacuum.db`, { force: true })
           const began = performance.now()
-          const connection = new Database(first?.file ?? '')
+          const connection = new Database(file)
           connection.prepare('VACUUM INTO ?').run(`${folder}/vacuum.db`)
           connection.close()
           return { ms: performance.now() - began, cpuMs: Number.NaN, peakMb: Number.NaN, stdout: '' }
@@ -261,19 +247,23 @@ const SCENARIOS: Record<string, () => Promise<void>> = {
   async postgres() {
     const server = await startPostgres()
     if (server.missing !== null) throw new Error(server.missing)
+    const { username, password, host, pathname } = new URL(server.url)
+    const env = { PGPASSWORD: decodeURIComponent(password) }
+    const [organizations, orders] = [20, Math.max(25, part(100))]
+    let schemas = 0
+    const syncTo = (checkout: string, url: string, place: Place = {}) =>
+      createMirror(checkout, url, { organizations, ...place }).sync(organizations * orders)
+    const newPlace = () => ({
+      database: `postgres://${username}@${host}${pathname}?schema=bench_${++schemas}`,
+      env,
+    })
     try {
-      const { username, password, host, pathname } = new URL(server.url)
-      const [organizations, orders] = [20, Math.max(25, Math.ceil(ORDERS / 100))]
-      const env = { PGPASSWORD: decodeURIComponent(password) }
-      let schemas = 0
       await serving(orders, 0, (url) =>
         race(`${organizations} organizations of ${orders} orders to a server`, {
-          ...each((checkout) => () => {
-            const database = `postgres://${username}@${host}${pathname}?schema=bench_${++schemas}`
-            return createMirror(checkout, url, { organizations, database, env }).sync(organizations * orders)
-          }),
-          'into a file': async () =>
-            createMirror(CHECKOUTS[0]?.[1] ?? '', url, { organizations }).sync(organizations * orders),
+          ...Object.fromEntries(
+            CHECKOUTS.map(([name, checkout]) => [name, () => syncTo(checkout, url, newPlace())]),
+          ),
+          'into a file': () => syncTo(OURS, url),
         }),
       )
     } finally {
