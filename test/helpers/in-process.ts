@@ -6,7 +6,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { createIsAlive } from '../../src/cli/process-name.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
-import { createTranscript, type RunningCommand } from './processes.ts'
+import { createTranscript, type Running } from './processes.ts'
 
 /** Where a command is typed. */
 export interface Place {
@@ -36,18 +36,23 @@ export const RESTLESS: Clock = { ...REAL, sleep: (ms, signal) => REAL.sleep(Math
  * Starts a command in this process, with the wiring of src/main.ts but for what is the process's own: its streams, signals and end.
  * Starting a process takes longer than most commands. A signal is passed on as src/main.ts does with the first one.
  */
-export function startInProcess(args: readonly string[], place: Place): RunningCommand {
+export function startInProcess(args: readonly string[], place: Place): Running {
   const stop = new AbortController()
-  const transcript = createTranscript()
-  const [stdout, stderr] = [writableTo(transcript.onStdout), writableTo(transcript.onStderr)]
+  const { onStdout, onStderr, end, ...transcript } = createTranscript()
+  const [stdout, stderr] = [writableTo(onStdout), writableTo(onStderr)]
   if (place.columns !== undefined) Object.assign(stdout, { isTTY: true, columns: place.columns })
   const signal = place.signal ? AbortSignal.any([place.signal, stop.signal]) : stop.signal
   const runtime = createRuntime({ ...place, signal }, stdout, stderr)
   const ended = runProgram(args, runtime).finally(() => dead.add(runtime.processName))
+  const kill = (name: NodeJS.Signals) => stop.abort(name)
   return {
-    kill: (name) => stop.abort(name),
-    log: transcript.log,
-    ended: ended.then((code) => transcript.end(code, null)),
+    ...transcript,
+    pid: process.pid,
+    kill,
+    killAll: kill,
+    closeStdout: () => stdout.destroy(),
+    closeStderr: () => stderr.destroy(),
+    ended: ended.then((code) => end(code, null)),
   }
 }
 

@@ -10,7 +10,6 @@ import { connectServer, runnerOn, type Server } from '../../src/store/postgres/s
 import type { Store } from '../../src/sync/store.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
-import type { KeptSchema } from './kept-schema.ts'
 import { testLeases } from './leases.ts'
 import { openReader } from './postgres.ts'
 import { shortPatience } from './real-time.ts'
@@ -34,30 +33,12 @@ export async function openPostgresMirror(
   address: PostgresAddress,
   clock: Clock = createClock(),
 ): Promise<PostgresMirror> {
-  const stop = new AbortController()
-  const server = await connectServer(address, shortPatience(stop.signal))
-  await migrate(server)
-  return openMirrorOn({ address, clock, server, rows: await openReader(address), stop, end: server.close })
-}
-
-/** The same on connections that go on to be used, of a schema that is migrated. */
-export function openMirrorOnKept(
-  { address, servers, rows }: KeptSchema,
-  worker: 0 | 1,
-  clock: Clock,
-): Promise<PostgresMirror> {
-  const server = servers[worker]
-  return openMirrorOn({ address, clock, server, rows, stop: new AbortController(), end: async () => {} })
-}
-
-interface Opened extends Pick<PostgresMirror, 'address' | 'clock' | 'server' | 'rows'> {
-  stop: AbortController
-  end: () => Promise<void>
-}
-
-async function openMirrorOn({ address, clock, server, rows, stop, end }: Opened): Promise<PostgresMirror> {
   const { now } = clock
+  const stop = new AbortController()
   const { signal } = stop
+  const server = await connectServer(address, shortPatience(signal))
+  await migrate(server)
+  const rows = await openReader(address)
   const runner = runnerOn(server, { now, signal })
   const leases = testLeases(runner)
   let isClosed = false
@@ -65,7 +46,7 @@ async function openMirrorOn({ address, clock, server, rows, stop, end }: Opened)
     if (isClosed) return
     isClosed = true
     await leases.close()
-    await end()
+    await server.close()
   }
   onTestFinished(close)
   const store = createStore({ runner, leases, baseUrl: 'https://admin.example.com', keepRuns: KEEP_RUNS_MS })

@@ -1,5 +1,4 @@
-import { execFile, spawn, spawnSync } from 'node:child_process'
-import fs from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { atEndOfFile } from './at-end-of-file.ts'
@@ -32,18 +31,9 @@ export interface Ended {
 }
 
 /** A command that runs, in a process of its own or in this one. */
-export interface RunningCommand {
-  kill(signal: NodeJS.Signals): void
-  /**
-   * The first line of the log, past or to come, that `isMeant` is true for; of `count` of them the last. Rejects when the process
-   * ends without it.
-   */
-  log(isMeant: (line: LogLine) => boolean, count?: number): Promise<LogLine>
-  ended: Promise<Ended>
-}
-
-export interface Running extends RunningCommand {
+export interface Running {
   pid: number
+  kill(signal: NodeJS.Signals): void
   /** Signals it and all processes that it started, as a service manager does. */
   killAll(signal: NodeJS.Signals): void
   /** Stops reading its standard output, as `| head` does. */
@@ -51,6 +41,12 @@ export interface Running extends RunningCommand {
   closeStderr(): void
   /** The first line of standard output. */
   firstLine(): Promise<string>
+  /**
+   * The first line of the log, past or to come, that `isMeant` is true for; of `count` of them the last. Rejects when the process
+   * ends without it.
+   */
+  log(isMeant: (line: LogLine) => boolean, count?: number): Promise<LogLine>
+  ended: Promise<Ended>
 }
 
 export interface StartOptions {
@@ -72,29 +68,22 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
     // A process group of its own.
     detached: true,
   })
-  let hasEnded = false
-  atEndOfFile(() => hasEnded || child.kill('SIGKILL'))
-  const transcript = createTranscript()
-  child.stdout.setEncoding('utf8').on('data', transcript.onStdout)
-  child.stderr.setEncoding('utf8').on('data', transcript.onStderr)
-
-  const ended = new Promise<Ended>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', (code, signal) => {
-      hasEnded = true
-      resolve(transcript.end(code, signal))
-    })
-  })
-
+  const pid = child.pid ?? 0
+  const { onStdout, onStderr, end, ...transcript } = createTranscript()
+  child.stdout.setEncoding('utf8').on('data', onStdout)
+  child.stderr.setEncoding('utf8').on('data', onStderr)
+  atEndOfFile(() => child.kill('SIGKILL'))
   return {
-    pid: child.pid ?? 0,
+    ...transcript,
+    pid,
     kill: (signal) => child.kill(signal),
-    killAll: (signal) => process.kill(-(child.pid ?? 0), signal),
+    killAll: (signal) => process.kill(-pid, signal),
     closeStdout: () => child.stdout.destroy(),
     closeStderr: () => child.stderr.destroy(),
-    firstLine: transcript.firstLine,
-    log: transcript.log,
-    ended,
+    ended: new Promise((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', (code, signal) => resolve(end(code, signal)))
+    }),
   }
 }
 
@@ -164,29 +153,8 @@ export function faultsOf(...faults: Fault[]): { NODE_OPTIONS: string; FAULTS: st
 }
 
 /** util-linux's way to run a command on a terminal of its own. */
-const SCRIPT = '/usr/bin/script'
-
-export const hasTerminal = fs.existsSync(SCRIPT)
-
-/** All that a command writes on a terminal, to both of its outputs; without colors. */
-export function onTerminal(
-  command: readonly string[],
-  { folder, file }: { folder: string; file(name: string): string },
-  term = 'xterm',
-): Promise<string> {
-  const words = [LOCKED_NODE, BIN, ...command]
-  const line = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
-  const { PATH, HOME } = process.env
-  const env = { PATH, HOME, NO_COLOR: '1', TERM: term, ADMIN_MIRROR_CONFIG: file('admin-mirror.yaml') }
-  return new Promise((resolve, reject) => {
-    const options = { cwd: folder, env, maxBuffer: 100_000_000 }
-    const child = execFile(SCRIPT, ['-qec', line, '/dev/null'], options, (error, stdout) => {
-      if (error) reject(new Error(`${line}: ${stdout}`, { cause: error }))
-      else resolve(stdout)
-    })
-    child.stdin?.end()
-  })
-}
+export const ON_TERMINAL = ['sh', '-c', 'exec script -qec "$*" /dev/null', 'sh']
+export const HAS_TERMINALS = runs('script', '--version')
 
 /** Runs a program of the system; whether it ended well, or is there at all. */
 export function runs(program: string, ...options: string[]): boolean {

@@ -1,5 +1,5 @@
 import net from 'node:net'
-import { onTestFinished } from 'vitest'
+import { listen } from './loopback.ts'
 
 /** A network between a program and a server on loopback, with all that can happen to one. */
 export interface TestProxy {
@@ -19,7 +19,6 @@ export interface TestProxy {
   delay(ms: number): void
   /** Changes what the server says, in passing. */
   alter(change: (bytes: Buffer) => Buffer): void
-  close(): Promise<void>
 }
 
 const NOTICED_MS = 5000
@@ -36,14 +35,20 @@ export async function startProxy(port: number): Promise<TestProxy> {
   let [delayMs, isFrozen, isRefused] = [0, false, false]
   let alter = unchanged
 
-  function pass(pair: Pair, from: net.Socket, to: net.Socket, change: (bytes: Buffer) => Buffer): void {
+  function lose(pair: Pair): void {
+    pair.isLost = true
+    setTimeout(() => pair.server.resetAndDestroy(), NOTICED_MS).unref()
+  }
+
+  function pass(pair: Pair, end: 'client' | 'server'): void {
+    const [from, to] = end === 'client' ? [pair.client, pair.server] : [pair.server, pair.client]
+    const send = (bytes: Buffer) => {
+      if (isFrozen && !pair.isLost) lose(pair)
+      if (!pair.isLost && !to.destroyed) to.write(end === 'server' ? alter(bytes) : bytes)
+    }
     from.on('data', (bytes) => {
-      const send = () => {
-        if (isFrozen && !pair.isLost) lose(pair)
-        if (!pair.isLost && !to.destroyed) to.write(change(bytes))
-      }
-      if (delayMs > 0) setTimeout(send, delayMs)
-      else send()
+      if (delayMs > 0) setTimeout(send, delayMs, bytes)
+      else send(bytes)
     })
     from.on('error', () => {})
     from.on('close', () => {
@@ -54,41 +59,22 @@ export async function startProxy(port: number): Promise<TestProxy> {
   }
 
   const proxy = net.createServer((client) => {
-    if (isRefused) {
-      client.resetAndDestroy()
-      return
-    }
-    const server = net.connect(port, '127.0.0.1')
-    const pair: Pair = { client, server, isLost: false }
+    if (isRefused) return client.resetAndDestroy()
+    const pair: Pair = { client, server: net.connect(port, '127.0.0.1'), isLost: false }
     if (isFrozen) lose(pair)
     pairs.add(pair)
-    pass(pair, client, server, unchanged)
-    pass(pair, server, client, (bytes) => alter(bytes))
+    pass(pair, 'client')
+    pass(pair, 'server')
   })
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-
-  function lose(pair: Pair): void {
-    pair.isLost = true
-    setTimeout(() => pair.server.resetAndDestroy(), NOTICED_MS).unref()
-  }
-
-  function cut(): void {
-    for (const { client, server } of pairs) {
-      client.resetAndDestroy()
-      server.resetAndDestroy()
-    }
-    pairs.clear()
-  }
-
-  const close = () =>
-    new Promise<void>((resolve) => {
-      cut()
-      proxy.close(() => resolve())
-    })
-  onTestFinished(close)
   return {
-    port: (proxy.address() as net.AddressInfo).port,
-    cut,
+    port: await listen(proxy),
+    cut() {
+      for (const { client, server } of pairs) {
+        client.resetAndDestroy()
+        server.resetAndDestroy()
+      }
+      pairs.clear()
+    },
     freeze() {
       isFrozen = true
       for (const pair of pairs) lose(pair)
@@ -105,7 +91,6 @@ export async function startProxy(port: number): Promise<TestProxy> {
     alter(change) {
       alter = change
     },
-    close,
   }
 }
 

@@ -1,4 +1,5 @@
 import { type JobEvent, type JobOptions, type JobResult, runJob } from '../../src/sync/job.ts'
+import { createShareUse, type RefreshPolicy } from '../../src/sync/refresh/share.ts'
 import type { Observe, PageSource } from '../../src/sync/types.ts'
 import { jobOf } from './jobs.ts'
 import { type Script, type ScriptedList, scriptedList } from './scripted-list.ts'
@@ -48,6 +49,12 @@ export function runOnce(
   changed: Partial<JobOptions> = {},
 ): Promise<JobResult> {
   return runJob(jobOptions(test, source, changed))
+}
+
+/** How a list is refreshed that has its budget, of 60 requests a minute, for itself: its newest end each hour, and a walk a day. */
+export function policyOf({ store, clock }: AnyMirror, every = 3_600_000): RefreshPolicy {
+  const share = createShareUse(store, 'token', { limit: () => 60, percent: 100 }, clock.now)
+  return { every, walkEvery: 86_400_000, share, others: () => [], note: () => {} }
 }
 
 /** A run over this list into a mirror of its own. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
 import { type Asked, items, type ListServer, pageOf, type Reply, serve } from './list-server.ts'
-import type { Running, RunningCommand } from './processes.ts'
+import type { Running } from './processes.ts'
 import { createWorkspace, organization, type Settings, type Workspace } from './workspace.ts'
 
 export const ACME = organization('acme', 1)
@@ -71,29 +71,22 @@ export function sceneTests() {
 
 interface StandingOptions extends SceneOptions {
   page?: number
+  start?: 'start' | 'startHere'
   /** A program that starts it. */
   through?: readonly string[]
 }
 
 /** A command that has written all pages in front of this one, and waits for it until the door is opened. */
-export interface Standing<T extends RunningCommand> extends Scene {
-  running: T
+export interface Standing extends Scene {
+  running: Running
   open(): void
 }
 
 /** Of acme, in this process; in one of its own where `start` says so. */
 export async function createStanding(
   args: readonly string[],
-  options: StandingOptions & { start: 'start' },
-): Promise<Standing<Running>>
-export async function createStanding(
-  args: readonly string[],
-  options?: StandingOptions,
-): Promise<Standing<RunningCommand>>
-export async function createStanding(
-  args: readonly string[],
-  { page = 2, start, through, ...options }: StandingOptions & { start?: 'start' } = {},
-): Promise<Standing<RunningCommand>> {
+  { page = 2, start = 'startHere', through, ...options }: StandingOptions = {},
+): Promise<Standing> {
   const door = Promise.withResolvers<void>()
   const isThere = (asked: Asked) => asked.page === page && asked.organization === ACME.id
   const scene = await createScene({ list: items(6), ...options })
@@ -101,7 +94,7 @@ export async function createStanding(
     if (isThere(asked)) await door.promise
     return (await options.instead?.(asked)) ?? null
   }
-  const running = scene.workspace[start ?? 'startHere'](args, through ? { through } : {})
+  const running = scene.workspace[start](args, through ? { through } : {})
   await scene.server.arrival(isThere)
   await written(scene.workspace, page)
   return { ...scene, running, open: door.resolve }

@@ -5,14 +5,7 @@ import Database from 'better-sqlite3'
 import { expect } from 'vitest'
 import { atEndOfFile } from './at-end-of-file.ts'
 import { type Place, startInProcess } from './in-process.ts'
-import {
-  type Ended,
-  logLines,
-  type Running,
-  type RunningCommand,
-  type StartOptions,
-  startProgram,
-} from './processes.ts'
+import { type Ended, logLines, type Running, type StartOptions, startProgram } from './processes.ts'
 
 export interface OrganizationSettings {
   id: string
@@ -35,7 +28,7 @@ export interface Workspace {
    */
   start(args: readonly string[], options?: Partial<StartOptions>): Running
   /** The same in this process, which takes less time; its mirror has one process then, however many commands run. */
-  startHere(args: readonly string[], options?: RunOptions): RunningCommand
+  startHere(args: readonly string[], options?: RunOptions): Running
   /** Runs a command to its end: in this process, or where options are for Node or name a program that starts it, in a process of its own. */
   run(args: readonly string[], options?: RunOptions): Promise<Ended>
   /** Where tokens showed, with what stood around them. */
@@ -122,7 +115,7 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     return ownProcess ? start(args, options).ended : startHere(args, options).ended
   }
 
-  function startHere(args: readonly string[], options: RunOptions = {}): RunningCommand {
+  function startHere(args: readonly string[], options: RunOptions = {}): Running {
     const running = startInProcess(args, placed(options))
     runningHere++
     const ended = running.ended.finally(() => runningHere--)

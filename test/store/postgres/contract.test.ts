@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createClock } from '../../helpers/clock.ts'
-import { type KeptSchema, keepSchema } from '../../helpers/kept-schema.ts'
-import { openDatabase } from '../../helpers/postgres.ts'
-import { openMirrorOnKept } from '../../helpers/postgres-mirror.ts'
+import { emptySchema, openDatabase } from '../../helpers/postgres.ts'
+import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { describeStore } from '../contract.ts'
 import { describeColumns } from '../contract-columns.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
@@ -10,17 +8,13 @@ import { begin, openedStore } from '../stage.ts'
 
 const server = await openDatabase()
 
-let schema: KeptSchema | undefined
-
 async function openStore() {
-  schema ??= await keepSchema(server)
-  await schema.empty()
-  const kept = schema
-  const { store, clock, rows, server: own } = await openMirrorOnKept(kept, 0, createClock())
+  const address = await emptySchema(server)
+  const { store, clock, rows, server: own } = await openPostgresMirror(address)
   return openedStore({
     store,
     clock,
-    other: async () => (await openMirrorOnKept(kept, 1, clock)).store,
+    other: async () => (await openPostgresMirror(address, clock)).store,
     rows,
     read: own.read,
   })

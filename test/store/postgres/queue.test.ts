@@ -1,8 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Claim } from '../../../src/schedule/workers.ts'
 import { inTurns, openQueue, queueSchema, type WorkQueue } from '../../../src/store/postgres/queue.ts'
-import { emptySchema } from '../../helpers/kept-schema.ts'
-import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
+import { emptySchema, newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 
 const server = await openDatabase()

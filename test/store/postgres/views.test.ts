@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { emptySchema } from '../../helpers/kept-schema.ts'
-import { openDatabase } from '../../helpers/postgres.ts'
+import { emptySchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { begin, type OpenRun } from '../stage.ts'
 

@@ -3,9 +3,8 @@ import { JobError } from '../../../src/errors.ts'
 import type { JobOptions } from '../../../src/sync/job.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
-import { hearing, mirroredIds, runOnce, runs, walks } from '../../helpers/run-once.ts'
+import { hearing, mirroredIds, policyOf, runOnce, runs, walks } from '../../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
-import { policyOf, shareOf } from '../../helpers/shares.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const MINUTE = 60_000
@@ -87,7 +86,7 @@ describe('a refresh', () => {
   it('that is due and meets a list which another process has is told of as a refresh', async () => {
     const { test, list } = await synced({ ids: upTo(12) })
     await openTestMirror({ file: test.file, clock: test.clock }).store.acquire(jobOf())
-    const refresh = policyOf(test.clock.now)
+    const refresh = policyOf(test)
 
     const due = await runOnce(test, list, { instead: 'due', refresh, trigger: 'schedule' })
     const asked = await runOnce(test, list, NEWEST)
@@ -102,7 +101,7 @@ describe('a refresh', () => {
     ['by a walk of a list that has become long', 12, 5, false],
   ])('%s is not tried again before its time, and uses up no share', async (_what, count, most, isFailing) => {
     const { test, list } = await synced({ ids: upTo(count) })
-    const refresh = policyOf(test.clock.now)
+    const refresh = policyOf(test)
     const due: Partial<JobOptions> = { instead: 'due', refresh, trigger: 'schedule' }
     const failing = withFirst(list.source, (_page, observe) => {
       observe({ kind: 'request' })
@@ -134,7 +133,7 @@ describe('a refresh', () => {
       observe({ kind: 'request' })
       observe({ kind: 'request' })
     })
-    const policy = policyOf(test.clock.now, { share: shareOf(test.clock.now, { limit: 60 }) })
+    const policy = policyOf(test)
     const refreshDue = async () => {
       const { run } = await runOnce(test, tries, { instead: 'due', refresh: policy })
       return run?.requests
@@ -154,7 +153,7 @@ describe('a refresh', () => {
     const { test, list } = await synced({ ids: upTo(300) })
     test.clock.advance(HOUR)
     list.ids.push(...upTo(400).slice(300))
-    const refresh = policyOf(test.clock.now)
+    const refresh = policyOf(test)
     const levels: [number, number][] = []
     const watched = withFirst(list.source, () => levels.push([refresh.share.level(), list.asked.length + 1]))
 
@@ -175,7 +174,7 @@ describe('a refresh', () => {
       if (page > 10) throw new JobError('ORGANIZATION_NOT_FOUND', `no page ${page}`)
     })
 
-    const result = await runOnce(test, strict, { instead: 'due', refresh: policyOf(test.clock.now) })
+    const result = await runOnce(test, strict, { instead: 'due', refresh: policyOf(test) })
 
     expect(result).toMatchObject({ error: null, isInstead: true })
     expect(list.asked).toEqual([])
@@ -245,7 +244,7 @@ describe('between two pages of a walk', () => {
     const watched = { source: { ...list.source, fetchPage } }
     let refreshes = 0
     const observe = hearing({ refresh: () => refreshes++ })
-    const result = await runOnce(test, watched, { refresh: policyOf(test.clock.now), observe })
+    const result = await runOnce(test, watched, { refresh: policyOf(test), observe })
 
     expect(result).toMatchObject({ error: null, coverage: 'repaired' })
     expect(mirroredIds(test)).toEqual(upTo(62))
@@ -261,7 +260,7 @@ describe('between two pages of a walk', () => {
     const { test, list } = await synced({ ids: upTo(60) }, ({ clock }) => clock.advance(1000))
     test.clock.advance(10 * MINUTE)
 
-    await runOnce(test, list, { refresh: policyOf(test.clock.now) })
+    await runOnce(test, list, { refresh: policyOf(test) })
     await runOnce(test, list)
 
     expect(list.asked.slice(0, 20)).toEqual(upTo(20))
@@ -272,7 +271,7 @@ describe('between two pages of a walk', () => {
     const { test, list } = await synced({ ids: upTo(60) }, ({ clock }) => clock.advance(1000))
     test.clock.advance(HOUR)
     const begun = test.clock.now()
-    const refresh = policyOf(test.clock.now)
+    const refresh = policyOf(test)
     // Beyond what newest ends may begin with by 10 requests, of which the share carries one a second.
     await refresh.share.take(() => ({ cost: 1.5 * 60 + 10 }))
     list.ids.push(61)
@@ -292,7 +291,7 @@ describe('once a clock that ran ahead was set back', () => {
     test.clock.advance(-DAY)
     const at = isoNow(test)
 
-    await runOnce(test, list, { refresh: policyOf(test.clock.now, { every: DAY / 2 }) })
+    await runOnce(test, list, { refresh: policyOf(test, DAY / 2) })
 
     expect(status(test).fresh_as_of).toBe(at)
   })
@@ -316,7 +315,7 @@ describe('once a clock that ran ahead was set back', () => {
       if (urgency === 'refresh') throw new Error('no answer')
     })
 
-    await runOnce(test, failing, { refresh: policyOf(test.clock.now, { every: MINUTE }) })
+    await runOnce(test, failing, { refresh: policyOf(test, MINUTE) })
 
     const failed = runs(test).filter(({ status: end }) => end === 'failed')
     const times = failed.map(({ started_at }) => Date.parse(String(started_at)))
