@@ -1,11 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { DuckDBInstance } from '@duckdb/node-api'
 import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { duckdb } from './helpers/duckdb.ts'
 import { OUTSIDE_READERS } from './helpers/outside-readers.ts'
-import { BIN, LOCKED_NODE } from './helpers/processes.ts'
 import { createWorkspace } from './helpers/workspace.ts'
 
 // config/QUERIES.md: each query answers as it says there, on a snapshot and on the mirror; its lines for other tools run.
@@ -13,10 +12,7 @@ import { createWorkspace } from './helpers/workspace.ts'
 const FILE = path.resolve(import.meta.dirname, '../config/QUERIES.md')
 const TEXT = fs.readFileSync(FILE, 'utf8')
 const QUESTIONS = [...TEXT.matchAll(/^```sql\n(.*?)^```\n```\n(.*?)^```\n/gms)].map(
-  ([, sql = '', answer = '']) => ({
-    sql,
-    answer,
-  }),
+  ([, sql = '', answer = '']) => ({ sql, answer }),
 )
 
 const workspace = createWorkspace(undefined, 'sandbox-mirror.db')
@@ -84,32 +80,24 @@ describe('the questions of analysts', () => {
 })
 
 describe('the lines for other tools', () => {
-  it.runIf(OUTSIDE_READERS.some(({ name }) => name === 'the sqlite3 shell'))('run in sqlite3', () => {
-    const [, line = ''] = /^\$ (sqlite3 .*)$/m.exec(TEXT) ?? []
+  it.for([
+    ['the sqlite3 shell', 'sh', /^\$ (sqlite3 .*)$/m, /delivered +│ \d+ /],
+    ["Python's sqlite3", 'python3', /^```python\n(.*?)^```/ms, /^cancelled \d+$/m],
+  ] as const)('run in %s', ([name, program, place, says], { skip }) => {
+    skip(!OUTSIDE_READERS.some((reader) => reader.name === name), 'it is not installed')
+    const [, lines = ''] = place.exec(TEXT) ?? []
 
-    expect(execFileSync('sh', ['-c', line], { cwd: workspace.folder, encoding: 'utf8' })).toMatch(
-      /delivered +│ \d+ /,
-    )
-  })
-
-  it.runIf(OUTSIDE_READERS.some(({ name }) => name.startsWith('Python')))('run in Python', () => {
-    const [, program = ''] = /^```python\n(.*?)^```/ms.exec(TEXT) ?? []
-
-    expect(execFileSync('python3', ['-c', program], { cwd: workspace.folder, encoding: 'utf8' })).toMatch(
-      /^cancelled \d+$/m,
-    )
+    expect(execFileSync(program, ['-c', lines], { cwd: workspace.folder, encoding: 'utf8' })).toMatch(says)
   })
 
   it('run in DuckDB, on an export', async () => {
     const [, sql = ''] = /^\$ duckdb -c "(.*)"$/m.exec(TEXT) ?? []
-    const typed = `"${LOCKED_NODE}" "${BIN}" export orders --format parquet --database shop.db > orders.parquet`
-    execFileSync('sh', ['-c', typed], { cwd: workspace.folder })
-    const connection = await (await DuckDBInstance.create(':memory:')).connect()
+    const intoFile = ['sh', '-c', 'exec "$@" > orders.parquet', 'sh']
+    const typed = 'export orders --format parquet --database shop.db'.split(' ')
+    expect(await workspace.run(typed, { through: intoFile })).toMatchObject({ code: 0 })
 
-    const reader = await connection.runAndReadAll(
-      sql.replace("'orders.parquet'", `'${workspace.file('orders.parquet')}'`),
-    )
+    const rows = await duckdb(workspace.file, sql)
 
-    expect(reader.getRowsJson().map(([currency]) => currency)).toEqual(['EUR', 'PLN', 'USD'])
+    expect(rows.map(([currency]) => currency)).toEqual(['EUR', 'PLN', 'USD'])
   })
 })

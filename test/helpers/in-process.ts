@@ -12,8 +12,6 @@ import { createTranscript, type Running } from './processes.ts'
 export interface Place {
   cwd: string
   env: Record<string, string>
-  /** Aborted as a signal would: its reason is the signal's name. */
-  signal?: AbortSignal
   clock?: Clock
   /** What standard input holds; nothing otherwise. */
   stdin?: string | Uint8Array
@@ -41,13 +39,11 @@ export function startInProcess(args: readonly string[], place: Place): Running {
   const { onStdout, onStderr, end, ...transcript } = createTranscript()
   const [stdout, stderr] = [writableTo(onStdout), writableTo(onStderr)]
   if (place.columns !== undefined) Object.assign(stdout, { isTTY: true, columns: place.columns })
-  const signal = place.signal ? AbortSignal.any([place.signal, stop.signal]) : stop.signal
-  const runtime = createRuntime({ ...place, signal }, stdout, stderr)
+  const runtime = createRuntime(place, stdout, stderr, stop.signal)
   const ended = runProgram(args, runtime).finally(() => dead.add(runtime.processName))
   const kill = (name: NodeJS.Signals) => stop.abort(name)
   return {
     ...transcript,
-    pid: process.pid,
     kill,
     killAll: kill,
     closeStdout: () => stdout.destroy(),
@@ -62,9 +58,10 @@ const dead = new Set<string>()
 const isAlive = createIsAlive(hostname(), (pid) => process.kill(pid, 0))
 
 function createRuntime(
-  { cwd, env, signal, stdin = '', clock = REAL }: Place & { signal: AbortSignal },
+  { cwd, env, stdin = '', clock = REAL }: Place,
   stdout: Writable,
   stderr: Writable,
+  signal: AbortSignal,
 ): Runtime {
   return {
     env,

@@ -9,7 +9,7 @@ const ROOT = path.resolve(import.meta.dirname, '../..')
 export const BIN = path.join(ROOT, 'src/bin.js')
 
 /** The Node that the lockfile names. The one that runs the tests need not be it. */
-export const LOCKED_NODE = path.join(ROOT, 'node_modules/.bin/node')
+const LOCKED_NODE = path.join(ROOT, 'node_modules/.bin/node')
 
 export interface LogLine {
   level: string
@@ -32,7 +32,6 @@ export interface Ended {
 
 /** A command that runs, in a process of its own or in this one. */
 export interface Running {
-  pid: number
   kill(signal: NodeJS.Signals): void
   /** Signals it and all processes that it started, as a service manager does. */
   killAll(signal: NodeJS.Signals): void
@@ -68,16 +67,14 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
     // A process group of its own.
     detached: true,
   })
-  const pid = child.pid ?? 0
   const { onStdout, onStderr, end, ...transcript } = createTranscript()
   child.stdout.setEncoding('utf8').on('data', onStdout)
   child.stderr.setEncoding('utf8').on('data', onStderr)
   atEndOfFile(() => child.kill('SIGKILL'))
   return {
     ...transcript,
-    pid,
     kill: (signal) => child.kill(signal),
-    killAll: (signal) => process.kill(-pid, signal),
+    killAll: (signal) => process.kill(-(child.pid ?? 0), signal),
     closeStdout: () => child.stdout.destroy(),
     closeStderr: () => child.stderr.destroy(),
     ended: new Promise((resolve, reject) => {

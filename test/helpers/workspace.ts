@@ -44,7 +44,7 @@ export interface Workspace {
 }
 
 /** What is of this process means nothing in a process of its own. */
-export type RunOptions = Partial<StartOptions> & Pick<Place, 'signal' | 'clock' | 'stdin' | 'columns'>
+export type RunOptions = Partial<StartOptions> & Pick<Place, 'clock' | 'stdin' | 'columns'>
 
 export interface Leak {
   token: string
