@@ -5,7 +5,6 @@ import { expect, it } from 'vitest'
 import { createPublisher } from '../../src/cli/publisher.ts'
 import { publishFailure } from '../../src/store/core/publication.ts'
 import { runRule, SQLITE } from '../../src/store/sqlite/driver.ts'
-import { ownName } from '../helpers/leases.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
 import { openTestMirror } from '../helpers/test-mirror.ts'
 import { begin as beginWalk } from '../store/stage.ts'
@@ -27,7 +26,7 @@ async function createScene({ isRead = true } = {}) {
     createPublisher({
       config: { database: mirror.file, publish: target, publishEvery: 5 * MINUTE, publishMode: 0o644 },
       runtime: {
-        processName: ownName(),
+        processName: 'a publisher',
         now: () => Date.now() + passed,
         every: (_ms, task) => {
           look = task

@@ -3,17 +3,12 @@ import { createLeases, type LeaseOptions, type Leases } from '../../src/store/co
 
 const randomHex = () => randomBytes(16).toString('hex')
 
-/** A name that no other process has. */
-export function ownName(): string {
-  return `machine-${process.pid}-${randomHex().slice(0, 12)}`
-}
-
 /** The leases of a process of which nobody knows whether it lives, and that is heard only when a test says so. */
 export function testLeases(
   runner: LeaseOptions['runner'],
   options: Partial<LeaseOptions> = {},
 ): Leases & { name: string } {
-  const name = options.name ?? ownName()
+  const name = options.name ?? `machine-${process.pid}-${randomHex().slice(0, 12)}`
   const leases = createLeases({
     runner,
     now: Date.now,

@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
-import { text } from 'node:stream/consumers'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 
 const urlOf = (file: string) =>
   JSON.stringify(new URL(`../../src/store/sqlite/${file}`, import.meta.url).href)
@@ -32,9 +32,6 @@ export async function openElsewhere(
   task: 'write' | 'read' = 'write',
   user: { uid?: number; gid?: number } = {},
 ): Promise<string> {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', SCRIPT, file, task], {
-    ...user,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  return (await text(child.stdout)).trim()
+  const args = ['--input-type=module', '-e', SCRIPT, file, task]
+  return (await promisify(execFile)(process.execPath, args, user)).stdout.trim()
 }

@@ -10,8 +10,8 @@ import { openForWriting } from '../../src/store/sqlite/open.ts'
 import { runnerOn } from '../../src/store/sqlite/runner.ts'
 import { READING_VERSION } from '../../src/sync/coverage/read-list.ts'
 import { filtersText } from '../../src/sync/resume.ts'
-import type { BeginRun, KeptRules, Lease, Store } from '../../src/sync/store.ts'
-import type { Job, WalkPlan } from '../../src/sync/types.ts'
+import type { BeginRun, KeptRules, Store } from '../../src/sync/store.ts'
+import type { WalkPlan } from '../../src/sync/types.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
 import { testLeases } from './leases.ts'
@@ -117,19 +117,6 @@ export const BEGIN: BeginRun = {
   resume: null,
   abandon: [],
   brief: false,
-}
-
-/** The right to work on a job, without taking it: for tests that write by hand. */
-export function leaseOf(job: Job): Lease {
-  return {
-    job,
-    refusal: null,
-    lastCoverage: null,
-    refresh: null,
-    rowsAdded: 0,
-    epoch: 0,
-    lastPageAt: 0,
-  }
 }
 
 /** All that is committed: the schema, and every row of every table. */

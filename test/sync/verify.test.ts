@@ -4,7 +4,8 @@ import { type VerifyOptions, type VerifyResult, verifyJob } from '../../src/sync
 import { jobOf } from '../helpers/jobs.ts'
 import { jobOptions, runOnce } from '../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { dump, leaseOf, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
+import { dump, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
+import { leaseOf } from '../store/stage.ts'
 
 /** Verifies the orders of acme by hand, or what is said instead. */
 function verifyOnce(
@@ -185,7 +186,7 @@ describe('verify of a list that cannot be compared', () => {
   it('leaves a job to another process that has it, is known to others as a verify, and releases its own', async () => {
     const test = await synced(upTo(3))
     const other = openTestMirror({ file: test.file })
-    const { lease = leaseOf(jobOf()) } = await other.store.acquire(jobOf())
+    const lease = await leaseOf(other.store)
     let work: unknown
     const list = scriptedList({
       ids: upTo(3),
