@@ -59,9 +59,10 @@ function failure(row: StatusRow): Problem {
 }
 
 function removalsText({ removals_held: held, held_why, held_out_of_scope, rows }: StatusRow): string {
-  const why = held_why === 'empty' ? 'the list came without items' : 'more than one walk may remove'
+  const why =
+    held_why === 'empty' ? 'the list came without items' : 'they are more than the limit of one walk'
   const scope = outOfScopeText({ rows: held, outOfScope: held_out_of_scope ?? 0 })
-  return `${grouped(held)} of the list's ${counted(rows, 'row')} are no longer in it${scope || ','} and stay in the mirror until somebody decides: ${why}`
+  return `the API no longer lists ${grouped(held)} of the ${counted(rows, 'row')}${scope || ','} and they stay in the mirror until somebody decides, since ${why}`
 }
 
 /** The code and the cause, without the list and page that messages begin with: so that lists with one cause are told together. */

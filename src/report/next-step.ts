@@ -51,7 +51,10 @@ const STEPS: Partial<Record<State, (row: StatusRow, context: StepContext) => Ste
     return tokenPlace === null ? step : { ...step, token: tokenPlace }
   },
   'removals held back': () => ({
-    ...stepTo('whether these rows really left the list (it writes nothing); only if they did', 'sync'),
+    ...stepTo(
+      'whether these rows really left the list (it writes nothing); only if they did, delete them',
+      'sync',
+    ),
     of: 'list',
     options: ['--accept-removals'],
     lookWith: 'verify',
@@ -186,7 +189,7 @@ export function stepsOfTheWhole(
   const all: readonly (readonly [isNeeded: boolean, say: string, command: string | null])[] = [
     [
       unusable !== null,
-      'mend that: a daemon that runs then goes on by itself, and what the mirror holds can be queried meanwhile',
+      'mend what the first line says: a start that runs goes on by itself then, and what the mirror holds can be queried meanwhile',
       null,
     ],
     [

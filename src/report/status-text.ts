@@ -70,7 +70,7 @@ export function daemonText({ daemon, config, now, jobs }: Status): string {
   })
   if (told.length > 0) return told.join('; ')
   if (config === null) return 'none is known to use this file'
-  if (daemon.running === null) return 'unknown: one that runs could not write that down'
+  if (daemon.running === null) return 'not known: while nothing can be written, none can say that it runs'
   return jobs.some(({ running }) => running)
     ? 'none runs; a command is at work'
     : 'none runs; start it by its service or admin-mirror start'

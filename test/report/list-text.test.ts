@@ -5,7 +5,7 @@ import { at, failedBy, HELD, listOf, NEVER, RUNNING, statusOf, TOKEN } from '../
 
 const AHEAD =
   'read by a clock that was ahead: its times are in the future, and say nothing of how fresh it is'
-const STAY = 'stay in the mirror until somebody decides'
+const STAY = 'they stay in the mirror until somebody decides'
 const WAITING: Partial<StatusRow> = { waiting_until: at(-2), waiting_for: 'the rate limit' }
 const WAITS = `waits until ${at(-2)} (2 minutes): the rate limit`
 const SINCE = `running since ${at(1)}`
@@ -29,11 +29,11 @@ it.each<[Partial<StatusRow>, problem: string]>([
   [{ held_since: at(9) }, `token refused since ${at(9)} (9 minutes): its token was refused`],
   [
     HELD,
-    `removals held back: 300 of the list's 1,500 rows are no longer in it, and ${STAY}: more than one walk may remove`,
+    `removals held back: the API no longer lists 300 of the 1,500 rows, and ${STAY}, since they are more than the limit of one walk`,
   ],
   [
     { ...HELD, held_why: 'empty', held_out_of_scope: 300 },
-    `removals held back: 300 of the list's 1,500 rows are no longer in it since its filters or its path were changed, and ${STAY}: the list came without items`,
+    `removals held back: the API no longer lists 300 of the 1,500 rows since its filters or its path were changed, and ${STAY}, since the list came without items`,
   ],
   // Without the list and its page, so that lists with one cause are told together.
   [
@@ -78,7 +78,9 @@ it.each<[Partial<StatusRow>, notes: string[]]>([
   [{ running: true, ...WAITING, waiting_until: at(-1441) }, ['about to begin']],
   [
     { ...TOKEN, ...HELD },
-    [`300 of the list's 1,500 rows are no longer in it, and ${STAY}: more than one walk may remove`],
+    [
+      `the API no longer lists 300 of the 1,500 rows, and ${STAY}, since they are more than the limit of one walk`,
+    ],
   ],
   [{ fresh_as_of: at(-9000) }, [AHEAD]],
   [{ error_code: 'NETWORK', error_message: 'away' }, ['last run 5 minutes ago: NETWORK: away']],

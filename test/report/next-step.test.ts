@@ -12,7 +12,7 @@ const STOPS = 'page 1,200 failed in each of the last 3 runs, and the pages befor
 const WAITING = { ...failedBy('RATE_LIMITED'), waiting_until: at(-1) }
 /** What to type about removals that are held back, for these lists. */
 const removalsOf = (lists: string) =>
-  `see with admin-mirror verify ${lists} whether these rows really left the list (it writes nothing); only if they did: admin-mirror sync ${lists} --accept-removals`
+  `see with admin-mirror verify ${lists} whether these rows really left the list (it writes nothing); only if they did, delete them: admin-mirror sync ${lists} --accept-removals`
 const OPEN_BACKFILL: Partial<StatusRow> = {
   last_run_trigger: 'backfill',
   last_run_status: 'interrupted',
@@ -103,7 +103,7 @@ describe('the next step', () => {
       /^stop all daemons but one, .*: 1, 2$/,
     ],
     ['cannot publish', { unpublished: 'EROFS' }, /^mend why nothing is published.*admin-mirror check$/],
-    ['cannot write', { unusable: 'the disk is full' }, /^mend that/],
+    ['cannot write', { unusable: 'the disk is full' }, /^mend what the first line says/],
   ])('of a daemon that %s is not about a list', (_, facts, step) => {
     expect(statusOf([listOf('acme')], facts).next.map(stepText)).toEqual([expect.stringMatching(step)])
   })

@@ -65,7 +65,7 @@ it.each<[string, Partial<StatusFacts>, Parameters<typeof listOf>[1], end: string
     'of a full disk',
     { unusable: 'the disk is full', daemons: [] },
     {},
-    'daemon: unknown: one that runs could not write that down\nnext: mend that: a daemon that runs then goes on by itself, and what the mirror holds can be queried meanwhile\n',
+    'daemon: not known: while nothing can be written, none can say that it runs\nnext: mend what the first line says: a start that runs goes on by itself then, and what the mirror holds can be queried meanwhile\n',
   ],
 ])('it ends with who works on the mirror, and what to do: %s', (_, facts, changed, end) => {
   expect(textOf([listOf('acme', changed)], facts).split('\nmirror: /data/mirror.db\n')[1]).toBe(end)

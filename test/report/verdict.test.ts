@@ -87,7 +87,9 @@ describe('the verdict', () => {
     const full = statusOf([listOf('acme', busy)], { unusable, daemons: [] })
 
     expect([full.check_exit_code, full.verdict, full.daemon.running]).toEqual([4, unusable, null])
-    expect(full.next).toEqual([{ say: expect.stringMatching(/^mend that/), command: null }])
+    expect(full.next).toEqual([
+      { say: expect.stringMatching(/^mend what the first line says/), command: null },
+    ])
     expect(full.jobs[0]).toMatchObject({ running: false, waiting_until: null, next: null, next_run_at: null })
     expect([null, 1_000_000].map((free) => fullDisk('/data/mirror.db', free))).toEqual([null, null])
   })

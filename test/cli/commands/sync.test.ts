@@ -38,7 +38,7 @@ it('removals beyond the configured brake are held back, and told by sync and sta
   })
   expect([status.code, status.stdout]).toEqual([
     5,
-    expect.stringContaining(`only if they did: admin-mirror sync ${typed}`),
+    expect.stringContaining(`only if they did, delete them: admin-mirror sync ${typed}`),
   ])
   expect(accepted).toMatchObject({ rows_removed: 30 })
   expect((await run(['status'])).stdout).toContain('the only list is up to date')
