@@ -4,7 +4,6 @@ import type { Answer, WalkRules } from '../../src/sync/coverage/pass.ts'
 import { judgePass, type PassEnd, type WalkEnd, WalkReading } from '../../src/sync/coverage/read-list.ts'
 import { replay } from '../../src/sync/resume.ts'
 import type { LedgerEntry } from '../../src/sync/store.ts'
-import type { Coverage } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { LONG } from '../helpers/long.ts'
 import { upTo } from '../helpers/scripted-list.ts'
@@ -135,139 +134,117 @@ const dies: Move = (_ids, reading) => reading.resume()
 /** A next page is named behind each full one. */
 const nextOf = ({ page, items }: Answer) => ({ next: items === PER_PAGE ? page + 1 : null })
 const noTotal = () => ({ total: null })
+const uncounted: Reads['shows'] = (answer) => ({ ...nextOf(answer), total: null })
+const PARTIAL = { kind: 'partial', firstPage: 3 } as const
 /** Pages of one item, and after five of none. */
 const endless: Reads['shows'] = ({ page }, number) => {
   const ids = number > 5 ? [] : [`${page}`]
   return { ids, items: ids.length, next: page + 1, total: null, lastPage: page + 1 }
 }
 
-interface Life extends Omit<Reads, 'moves'> {
-  moves?: Record<number, Move[]>
-  rules?: Partial<WalkRules>
+type Moves = Record<number, Move[]>
+
+/** A walk over so many items. Returns the pages that it asks for, what comes of it, and what it has not seen. */
+function walkOver(
+  items: number,
+  moves: Moves = {},
+  { rules, ...reads }: Omit<Reads, 'moves'> & { rules?: Partial<WalkRules> } = {},
+) {
+  const reading = begin(rules)
+  const ids = upTo(items)
+  const asked = readAll(reading, ids, { ...reads, moves: (answer) => moves[answer] })
+  return { asked, reading, missed: ids.filter((id) => !reading.has(String(id))) }
 }
 
-const PARTIAL: Life['rules'] = { kind: 'partial', firstPage: 3 }
+/** The first pass lacks an item of page 2. */
+const lacking: Reads['shows'] = ({ ids }, number) => (number === 2 ? { ids: ids.slice(1), items: 2 } : {})
+const SHIFTED = 'so that the total shows only that it grew'
 
 describe('a walk over a list', () => {
-  it.each<[what: string, items: number, asked: RegExp, coverage: Coverage | null, Life?]>([
-    // With a page once more: the spot check.
-    ['without items', 0, /^1$/, 'steady'],
-    ['of one page', 1, /^1$/, 'steady'],
-    ['that stands still', 30, /^1 2 3 4 5 6 7 8 9 10 4$/, 'steady'],
-    // The front is read again, and page 2 is compared with what is known.
-    ['that gets an item in front', 11, /^1 2 3 4 2 1/, 'repaired', { moves: { 2: [front(90)] } }],
-    // A step back: the pages before, until one holds a known item.
-    ['that loses one behind the reader', 11, /^1 2 1 3 4 2 1/, 'repaired', { moves: { 2: [cut(1)] } }],
-    [
-      'whose last item moves to the front',
-      11,
-      /^1 2 3 4 2 1/,
-      'repaired',
-      { moves: { 2: [(ids) => ids.unshift(ids.pop() ?? 0)] } },
-    ],
-    // Known by the page that is asked for once more; then it is read again.
-    [
-      'of which two items change places',
-      11,
-      /^1 2 3 4 1 /,
-      'repaired',
-      { moves: { 2: [(ids) => ids.splice(0, 2, 2, 1)] } },
-    ],
-    [
-      'that slides to earlier pages and grows while its last page is awaited again, so that the total shows only that it grew',
-      211,
-      / 44 22 44 43/,
-      'repaired',
-      { perPage: 5, moves: { 10: [push(212, 216)], 45: [cut(2), push(217, 224)] } },
-    ],
-    [
-      'that slides onto the page where a step back began, and grows before the next page',
-      60,
-      /^1 2 3 4 3 2 4 3 5/,
-      'repaired',
-      { moves: { 4: [cut(1)], 5: [cut(3)], 7: [push(61, 64)] } },
-    ],
-    [
-      'of which only the first pass has fewer items than its total',
-      8,
-      /^1 2 3 1 2 3 1/,
-      'repaired',
-      { shows: ({ ids }, number) => (number === 2 ? { ids: ids.slice(1), items: ids.length - 1 } : {}) },
-    ],
-    // Behind the last item that was read, wherever that stands now.
-    ['that stands still while a process dies', 30, /^1 2 2 3 4/, 'steady', { moves: { 3: [dies] } }],
-    [
-      'that grows in front then',
-      30,
-      /^1 2 2 3 4/,
-      'repaired',
-      { moves: { 3: [dies, front(91, 92, 93, 94)] } },
-    ],
-    ['that loses its front then', 30, /^1 2 2 1 3/, 'repaired', { moves: { 3: [dies, cut(6)] } }],
-    [
-      'that becomes shorter then than where the reader was',
-      30,
-      /^1 2 2 1/,
-      'repaired',
-      { moves: { 3: [dies, (ids) => ids.splice(2)] } },
-    ],
-    [
-      'that becomes shorter than its checkpoint',
-      10,
-      /^1 2 3 3 1/,
-      'repaired',
-      { moves: { 4: [dies, cut(7)] } },
-    ],
-    [
-      'that becomes shorter than the page on which a resumed walk looks for where it stopped',
-      19,
-      / 6 5 4 3/,
-      'repaired',
-      { moves: { 7: [dies, cut(4), push(20, 22)], 8: [cut(7)] } },
-    ],
-    [
-      'that slides onto that page, becoming shorter and then longer',
-      60,
-      / 5 4 3 2 5/,
-      'repaired',
-      { moves: { 6: [dies, cut(6)], 7: [cut(3)], 10: [push(61, 66)] } },
-    ],
-    ['that names an empty page behind its last full one', 9, / 3 4 1/, 'steady', { shows: nextOf }],
-    ['that does, of one page', 3, /^1 2 1/, 'steady', { shows: nextOf }],
-    [
-      'that does, when it has become shorter',
-      30,
-      / 9 10 9 8 10 5/,
-      'repaired',
-      { shows: nextOf, moves: { 10: [cut(3)] } },
-    ],
-    [
-      'that does, where nothing counts it',
-      9,
-      /^1 2 3 4 3/,
-      null,
-      { shows: (one) => ({ ...nextOf(one), ...noTotal() }) },
-    ],
-    ['without totals', 12, /^1 2 3 4/, null, { shows: noTotal }],
-    ['without totals, that moves', 12, /^1 2 3 4 5/, null, { shows: noTotal, moves: { 3: [front(99)] } }],
-    [
-      'of which a part is read, and nothing in front of that is asked for',
-      12,
-      /^3 4 3/,
-      null,
-      { rules: PARTIAL, moves: { 2: [(ids) => ids.splice(6, 2)] } },
-    ],
-    ['of which a part beyond its end is read', 12, /^9$/, null, { rules: { ...PARTIAL, firstPage: 9 } }],
-  ])('%s (%i items) asks for %s: %s', (_what, count, pages, coverage, { rules, moves, ...reads } = {}) => {
-    const reading = begin(rules)
-    const ids = upTo(count)
-
-    const asked = readAll(reading, ids, { ...reads, moves: (answer) => moves?.[answer] })
+  // With a page once more: the spot check. After a death, from the last page that was read.
+  it.each<[what: string, items: number, asked: RegExp, Moves?, Reads['shows']?]>([
+    ['without items', 0, /^1$/],
+    ['of one page', 1, /^1$/],
+    ['of ten pages', 30, /^1 2 3 4 5 6 7 8 9 10 4$/],
+    ['of ten pages, while a process dies', 30, /^1 2 2 3 4 5 6 7 8 9 10 4$/, { 3: [dies] }],
+    ['that names an empty page behind its last full one', 9, /^1 2 3 4 1$/, {}, nextOf],
+    ['that does, of one page', 3, /^1 2 1$/, {}, nextOf],
+  ])('that stands still is steady: %s (%i items)', (_what, items, pages, moves, shows) => {
+    const { asked, reading, missed } = walkOver(items, moves, shows && { shows })
 
     expect(asked).toMatch(pages)
-    expect(reading.result).toMatchObject({ coverage })
-    if (coverage !== null) expect(ids.filter((id) => !reading.has(String(id)))).toEqual([])
+    expect(reading.result).toMatchObject({ coverage: 'steady' })
+    expect(missed).toEqual([])
   })
+
+  it.each<[what: string, items: number, asked: RegExp, Moves, Omit<Reads, 'moves'>?]>([
+    // The front is read again, and page 2 is compared with what is known.
+    ['gets an item in front', 11, /^1 2 3 4 2 1/, { 2: [front(90)] }],
+    // A step back: the pages before, until one holds a known item.
+    ['loses one behind the reader', 11, /^1 2 1 3 4 2 1/, { 2: [cut(1)] }],
+    [
+      'has its last item moved to the front',
+      11,
+      /^1 2 3 4 2 1/,
+      { 2: [(ids) => ids.unshift(ids.pop() ?? 0)] },
+    ],
+    // Known by the page that is asked for once more; then it is read again.
+    ['has two items that change places', 11, /^1 2 3 4 1 /, { 2: [(ids) => ids.splice(0, 2, 2, 1)] }],
+    [
+      `slides to earlier pages and grows while its last page is awaited again, ${SHIFTED}`,
+      211,
+      / 44 22 44 43/,
+      { 10: [push(212, 216)], 45: [cut(2), push(217, 224)] },
+      { perPage: 5 },
+    ],
+    [
+      'slides onto the page where a step back began, and grows before the next page',
+      60,
+      /^1 2 3 4 3 2 4 3 5/,
+      { 4: [cut(1)], 5: [cut(3)], 7: [push(61, 64)] },
+    ],
+    ['has in its first pass fewer items than its total', 8, /^1 2 3 1 2 3 1/, {}, { shows: lacking }],
+    // Behind the last item that was read, wherever that stands now.
+    ['grows in front while a process dies', 30, /^1 2 2 3 4/, { 3: [dies, front(91, 92, 93, 94)] }],
+    ['loses its front then', 30, /^1 2 2 1 3/, { 3: [dies, cut(6)] }],
+    ['becomes shorter then than where the reader was', 30, /^1 2 2 1/, { 3: [dies, (ids) => ids.splice(2)] }],
+    ['becomes shorter than its checkpoint', 10, /^1 2 3 3 1/, { 4: [dies, cut(7)] }],
+    [
+      'becomes shorter than the page on which a resumed walk looks for where it stopped',
+      19,
+      / 6 5 4 3/,
+      { 7: [dies, cut(4), push(20, 22)], 8: [cut(7)] },
+    ],
+    [
+      'slides onto that page, becoming shorter and then longer',
+      60,
+      / 5 4 3 2 5/,
+      { 6: [dies, cut(6)], 7: [cut(3)], 10: [push(61, 66)] },
+    ],
+    ['has become shorter, and names empty pages', 30, / 9 10 9 8 10 5/, { 10: [cut(3)] }, { shows: nextOf }],
+  ])('that %s (%i items) is repaired, and misses nothing', (_what, items, pages, moves, reads) => {
+    const { asked, reading, missed } = walkOver(items, moves, reads)
+
+    expect(asked).toMatch(pages)
+    expect(reading.result).toMatchObject({ coverage: 'repaired' })
+    expect(missed).toEqual([])
+  })
+
+  it.each<[what: string, asked: string, Moves, Parameters<typeof walkOver>[2]]>([
+    ['without totals', '1 2 3 4', {}, { shows: noTotal }],
+    ['without totals, that moves', '1 2 3 4 5', { 3: [front(99)] }, { shows: noTotal }],
+    ['without totals, that names empty pages', '1 2 3 4 5 4', {}, { shows: uncounted }],
+    ['of which a part is read, and nothing in front of that', '3 4 3', { 2: [cut(2)] }, { rules: PARTIAL }],
+    ['of which a part beyond its end is read', '9', {}, { rules: { ...PARTIAL, firstPage: 9 } }],
+  ])(
+    'that nothing counts is read once, and says nothing of its coverage: %s',
+    (_what, pages, moves, reads) => {
+      const { asked, reading } = walkOver(12, moves, reads)
+
+      expect(asked).toBe(pages)
+      expect(reading.result).toMatchObject({ coverage: null })
+    },
+  )
 
   it('that turns round all the time is drifted after so many passes, none of which asks for more than twice its pages', () => {
     const reading = begin({ maxPasses: 2 })

@@ -174,18 +174,17 @@ describe('a row that the list shows no more', () => {
   const cut = 'the last page that it read says that there are more pages'
   const rejected = '1 item without a usable key came for the first time'
 
-  it.each<[string, Step[], untrusted: string | null, gone: unknown[][]]>([
+  it.each<[string, Step[], gone: unknown[][], untrusted?: string | null]>([
     [
       'no total, and another is twice on one page',
       [{ ids: ALL, shows: noTotal }, ...thrice({ ids: without(9), shows: (page) => twice(noTotal(page)) })],
-      null,
       [REMOVED],
     ],
     [
       'no total, and another is on two pages: it stays',
       [{ ids: ALL, shows: noTotal }, ...thrice({ ids: [...without(9), 1], shows: noTotal })],
-      repeats,
       [],
+      repeats,
     ],
     [
       'a resumed walk that met items of a later page on an earlier one: it stays',
@@ -195,8 +194,8 @@ describe('a row that the list shows no more', () => {
         { ids: without(30), shows: noTotal, failsAt: 4 },
         { ids: without(1, 2, 3, 4, 30), shows: noTotal },
       ],
-      repeats,
       [],
+      repeats,
     ],
     [
       'a page that ends the list and says that there are more: it stays',
@@ -204,52 +203,40 @@ describe('a row that the list shows no more', () => {
         { ids: ALL, options: IGNORED, shows: noTotal },
         ...thrice({ ids: ALL, options: IGNORED, shows: ending }),
       ],
+      [],
       cut,
-      [],
     ],
-    [
-      'partial backfills, which remove nothing: it stays',
-      [A, ...thrice({ ids: without(9), options: PART })],
-      null,
-      [],
-    ],
-    [
-      'a new reject, and again the same one',
-      [A, ...thrice({ ids: without(9), shows: counted })],
-      null,
-      [REMOVED],
-    ],
+    ['partial backfills, which remove nothing: it stays', [A, ...thrice({ ids: without(9), options: PART })], []],
+    ['a new reject, and again the same one', [A, ...thrice({ ids: without(9), shows: counted })], [REMOVED]],
     [
       'a new reject, though removals are accepted: it stays',
       [A, A9, { ids: without(9), options: ACCEPTING, shows: rejecting }],
-      rejected,
       [],
+      rejected,
     ],
-    ['a list that is empty for a moment: it stays', [A, { ...A, emptyAt: [9, 10, 11] }], null, []],
-    ['two walks with other filters: it is out of scope', [A, P, P], null, OUT],
-    ['two walks of another path, too', [A, OTHER_PATH, OTHER_PATH], null, OUT],
-    ['one walk with other filters: it stays', [A, P], null, []],
-    ['a row that leaves later was removed', [A, P, P, P9, P9], null, [...OUT, REMOVED]],
-    ['an untrusted walk of the other list', [A, { ...P, ids: drifting(PAID) }, P, P], null, OUT],
-    ['rows of the very first walk, which was not trusted', [DRIFTED, A9, A9], null, [REMOVED]],
-    ['the same filters in another order are no change', [P, TURNED, P9], null, [REMOVED]],
-    ['missed once by each list', [A, A9, P9, P9], null, [...OUT, [9, 'out_of_scope']]],
-    ['rows of an untrusted walk of another list, when the first is back', [P, DRIFTED, P, P], null, OUT],
+    ['a list that is empty for a moment: it stays', [A, { ...A, emptyAt: [9, 10, 11] }], []],
+    ['two walks with other filters: it is out of scope', [A, P, P], OUT],
+    ['two walks of another path, too', [A, OTHER_PATH, OTHER_PATH], OUT],
+    ['one walk with other filters: it stays', [A, P], []],
+    ['a row that leaves later was removed', [A, P, P, P9, P9], [...OUT, REMOVED]],
+    ['an untrusted walk of the other list', [A, { ...P, ids: drifting(PAID) }, P, P], OUT],
+    ['rows of the very first walk, which was not trusted', [DRIFTED, A9, A9], [REMOVED]],
+    ['the same filters in another order are no change', [P, TURNED, P9], [REMOVED]],
+    ['missed once by each list', [A, A9, P9, P9], [...OUT, [9, 'out_of_scope']]],
+    ['rows of an untrusted walk of another list, when the first is back', [P, DRIFTED, P, P], OUT],
     [
       'rows of a partial backfill of the list were removed',
       [P, { ids: ALL, options: PART }, P, P],
-      null,
       OUT.map(([id]) => [id, 'removed']),
     ],
     [
       'rows of a partial backfill of another list',
       [P, { ids: ALL, options: { ...PART, job: jobOf({ filters: { month: '11' }, scope: {} }) } }, P, P],
-      null,
       OUT,
     ],
-    ['a row that leaves after a walk of another list got no page', [P, REFUSED, P9, P9], null, [REMOVED]],
-    ['rows of the very first walk, before it was complete', [DRIFTED, P, P], null, OUT],
-  ])('%s', async (_what, steps, untrusted, gone) => {
+    ['a row that leaves after a walk of another list got no page', [P, REFUSED, P9, P9], [REMOVED]],
+    ['rows of the very first walk, before it was complete', [DRIFTED, P, P], OUT],
+  ])('%s', async (_what, steps, gone, untrusted = null) => {
     const played = await playSteps(steps)
 
     expect(played.gone).toEqual(gone)

@@ -1,44 +1,24 @@
 import { getEventListeners } from 'node:events'
 import pLimit from 'p-limit'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Urgency } from '../../../src/sync/types.ts'
 import { settle } from '../../helpers/clock.ts'
 import {
-  announced,
   createBudgetStore,
   createScene,
   hear,
   MINUTE,
+  NOTHING,
   OUR_MINUTE,
   passing,
   type TestBudgetStore,
 } from '../helpers/rate.ts'
 
 describe('an open budget', () => {
-  it('is written once for a request, when it leaves, and not read; no listener stays on its signal', async () => {
-    const store = createBudgetStore()
-    let reads = 0
-    const read: TestBudgetStore['read'] = (scope) => {
-      reads++
-      return store.read(scope)
-    }
-    const { limiter } = createScene({ store: { ...store, read } })
-    const { signal } = new AbortController()
-    for (const remaining of [60, 59, 58]) {
-      const one = passing(limiter, { signal })
-      await settle()
-      one.answer(remaining, 60)
-      await settle()
-    }
-
-    // The first answer shows the window, and the second one that it begins anew with it.
-    expect({ reads, writes: store.writes() }).toEqual({ reads: 1, writes: 3 + 1 })
-    expect(getEventListeners(signal, 'abort')).toEqual([])
-  })
-
   it('lets one request leave first, and the others when it is answered or fails', async () => {
     const { limiter, clock } = createScene()
-    const [first, second, third] = [passing(limiter), passing(limiter), passing(limiter)]
+    const { signal } = new AbortController()
+    const [first, second, third] = [passing(limiter), passing(limiter, { signal }), passing(limiter)]
     await clock.pass(30_000)
     expect([first, second, third].map(({ sent }) => sent)).toEqual([true, false, false])
 
@@ -47,6 +27,7 @@ describe('an open budget', () => {
 
     expect([second, third].map(({ sent }) => sent)).toEqual([true, true])
     expect(second.reports).toEqual([['waited', 30_000]])
+    expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
   it('shares its slots with other budgets, and decides again once it has one', async () => {
@@ -138,49 +119,24 @@ describe('waiters', () => {
   })
 })
 
-/** Sends one request after another while the test lasts, each for 50 ms. Returns how many have left. */
-function asking({ limiter, clock }: ReturnType<typeof createScene>, urgency: Urgency, pauseMs = 0) {
+it('a walk goes on beside refreshes that may use the whole budget', async () => {
+  const { limiter, clock } = createScene({ rules: { requestsPerMinute: 10, refreshPercent: 100 } })
   const stop = new AbortController()
-  const { signal } = stop
-  onTestFinished(() => stop.abort())
-  let left = 0
-  const request = async () => {
-    left++
-    await clock.sleep(50, signal)
-    return { announced: announced(60, 60), isThrottled: false }
-  }
-  const goOn = async () => {
-    for (;;) {
-      await limiter.send(request, { urgency, observe: () => {}, signal })
-      if (pauseMs > 0) await clock.sleep(pauseMs, signal)
+  const left = { refresh: 0, walk: 0 }
+  const goOn = async (urgency: keyof typeof left) => {
+    const request = async () => {
+      left[urgency]++
+      return { announced: NOTHING, isThrottled: false }
     }
+    for (;;) await limiter.send(request, { urgency, observe: () => {}, signal: stop.signal })
   }
-  goOn().catch(() => {})
-  return () => left
-}
+  for (const urgency of ['refresh', 'refresh', 'walk'] as const) goOn(urgency).catch(() => {})
 
-describe('a walk that asks all the time', () => {
-  it('leaves room for a refresh every 2 seconds', async () => {
-    const scene = createScene({ rules: { refreshPercent: 50 } })
-    const refreshed = asking(scene, 'refresh', 2000)
-    await scene.clock.pass(1000)
-    asking(scene, 'walk')
+  await clock.pass(30 * MINUTE)
+  stop.abort()
 
-    await scene.clock.pass(2 * MINUTE)
-
-    expect(refreshed()).toBeGreaterThanOrEqual(58)
-  })
-
-  it('goes on beside refreshes that may use the whole budget', async () => {
-    const scene = createScene({ rules: { requestsPerMinute: 10, refreshPercent: 100 } })
-    for (const urgency of ['refresh', 'refresh'] as const) asking(scene, urgency)
-    const walked = asking(scene, 'walk')
-
-    await scene.clock.pass(30 * MINUTE)
-
-    // One of its requests waits for a minute, and then for the next minute's first permit.
-    expect(walked()).toBeGreaterThanOrEqual(14)
-  })
+  // One of its requests waits for a minute, and then for the next minute's first permit.
+  expect(left.walk).toBeGreaterThanOrEqual(14)
 })
 
 describe('a pause', () => {
