@@ -125,43 +125,31 @@ describe('a refresh', () => {
     expect((await runOnce(test, list, due)).error).toBeNull()
   })
 
-  it('that tries pages several times is charged each of them, older ones too', async () => {
+  it('has each page charged before it is asked for, so that a kill leaves it charged, and each further try after', async () => {
     const { test, list } = await synced({ ids: upTo(300) })
-    // For so long older pages are owed.
+    // For so long older pages are owed, which wait until the share has carried what the ends took.
     test.clock.advance(2 * HOUR)
-    const tries = withFirst(list.source, (_page, observe) => {
-      observe({ kind: 'request' })
-      observe({ kind: 'request' })
-    })
-    const policy = policyOf(test)
-    const refreshDue = async () => {
-      const { run } = await runOnce(test, tries, { instead: 'due', refresh: policy })
-      return run?.requests
-    }
-
-    // Both ends are read until 25 rows are known: nine pages each. Older ones have to wait until the share has carried that.
-    expect(await refreshDue()).toBe(3 * 18)
-    expect(policy.share.level()).toBe(3 * 18)
-    test.clock.advance(HOUR - MINUTE)
-    const requests = await refreshDue()
-    expect(requests).toBeGreaterThan(60)
-    expect(requests).toBeLessThanOrEqual(60 + 3)
-    expect(policy.share.level()).toBe(requests)
-  })
-
-  it('has each page charged before it is asked for, so that a kill leaves it charged', async () => {
-    const { test, list } = await synced({ ids: upTo(300) })
-    test.clock.advance(HOUR)
     list.ids.push(...upTo(400).slice(300))
     const refresh = policyOf(test)
-    const levels: [number, number][] = []
-    const watched = withFirst(list.source, () => levels.push([refresh.share.level(), list.asked.length + 1]))
+    let sent = 0
+    const uncharged: unknown[] = []
+    const twice = withFirst(list.source, (page, observe) => {
+      if (refresh.share.level() < ++sent) uncharged.push(page)
+      observe({ kind: 'request' })
+      sent++
+    })
+    const due: Partial<JobOptions> = { instead: 'due', refresh }
 
-    await runOnce(test, watched, { instead: 'due', refresh })
+    await runOnce(test, twice, due)
+    expect(refresh.share.level()).toBe(sent)
+    test.clock.advance(HOUR - MINUTE)
+    sent = 0
+    const { run } = await runOnce(test, twice, due)
 
-    expect(levels.length).toBeGreaterThan(30)
-    expect(levels.filter(([level, sent]) => level < sent)).toEqual([])
-    expect(refresh.share.level()).toBe(list.asked.length)
+    expect(run?.requests).toBe(sent)
+    expect(sent).toBeGreaterThan(60)
+    expect(sent).toBeLessThanOrEqual(60 + 3)
+    expect(uncharged).toEqual([])
   })
 
   it('is no failure where an older page is refused since the list has become shorter', async () => {
