@@ -205,7 +205,11 @@ describe('a row that the list shows no more', () => {
       [],
       cut,
     ],
-    ['partial backfills, which remove nothing: it stays', [A, ...thrice({ ids: without(9), options: PART })], []],
+    [
+      'partial backfills, which remove nothing: it stays',
+      [A, ...thrice({ ids: without(9), options: PART })],
+      [],
+    ],
     ['a new reject, and the same one once more: it stays', [A, REJECTING, REJECTING], []],
     ['a new reject, and the same one twice more', [A, ...thrice(REJECTING)], [REMOVED]],
     [
