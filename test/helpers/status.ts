@@ -38,6 +38,14 @@ export const RUNNING: Partial<StatusRow> = {
   walk_total: 20,
 }
 
+/** A `start`, which runs for 90 minutes. */
+export const daemon = (pid: number, running = true, outdated = false) => ({
+  pid,
+  since: at(90),
+  running,
+  outdated,
+})
+
 /** A list of an organization whose id follows from its name. */
 function never(organization: string, collection = 'orders'): StatusRow {
   const id = `00000000-0000-4000-8000-${organization.padEnd(12, '0').slice(0, 12)}`
@@ -80,7 +88,7 @@ export function statusOf(lists: readonly ListFacts[], more: Partial<StatusFacts>
     isShared: false,
     now: NOW,
     lists,
-    daemons: [{ pid: 1, since: at(90), running: true, outdated: false }],
+    daemons: [daemon(1)],
     ...more,
   })
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ListFacts } from '../../src/report/status.ts'
 import { stepText } from '../../src/report/status-text.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
-import { at, failedBy, HELD, listOf, NEVER, statusOf, TOKEN } from '../helpers/status.ts'
+import { at, daemon, failedBy, HELD, listOf, NEVER, statusOf, TOKEN } from '../helpers/status.ts'
 
 const SYNC = 'admin-mirror sync --org acme'
 const BACKFILL = 'admin-mirror backfill --org acme --collection orders'
@@ -88,44 +88,29 @@ describe('the next step', () => {
     expect(jobs[0]?.next).toEqual(next[0] ?? null)
   })
 
-  it('is to wait for a daemon, which tries again', () => {
-    expect(statusOf([listOf('acme', failedBy())]).next).toEqual([
-      { say: 'wait: it is tried again by itself', command: null },
-    ])
-  })
-
   it.each([
-    ['died', { daemons: [{ pid: 1, since: at(9), running: false, outdated: false }] }, /admin-mirror start$/],
+    ['died', { daemons: [daemon(1, false)] }, /admin-mirror start$/],
     ['cannot read its file', { isConfigLost: true }, /^mend the configuration file.*admin-mirror check$/],
-    [
-      'runs twice',
-      { daemons: [1, 2].map((pid) => ({ pid, since: at(9), running: true, outdated: false })) },
-      /^stop all daemons but one, .*: 1, 2$/,
-    ],
-    ['cannot publish', { unpublished: 'EROFS' }, /^mend why nothing is published.*admin-mirror check$/],
-    ['cannot write', { unusable: 'the disk is full' }, /^mend what the first line says/],
+    ['runs twice', { daemons: [daemon(1), daemon(2)] }, /^stop all daemons but one, .*: 1, 2$/],
   ])('of a daemon that %s is not about a list', (_, facts, step) => {
     expect(statusOf([listOf('acme')], facts).next.map(stepText)).toEqual([expect.stringMatching(step)])
   })
 
   it('beside a start with an older configuration is to restart it: its token may be the old one, and its times are', () => {
-    const daemons = [{ pid: 7, since: at(9), running: true, outdated: true }]
+    const daemons = [daemon(7, true, true)]
     const restart = expect.stringMatching(/^restart start \(process 7\)/)
 
-    const { next, jobs } = statusOf([listOf('acme', TOKEN), listOf('beta', NEVER)], {
-      daemons,
-    })
+    const { next, jobs } = statusOf([listOf('acme', TOKEN), listOf('beta', NEVER)], { daemons })
 
     expect(next.map(stepText)).toEqual([restart, 'admin-mirror sync --org beta'])
-    expect(jobs.map((job) => [job.next?.say, job.next_run_at])).toEqual([
-      [restart, null],
-      [null, null],
-    ])
+    expect(jobs.map((job) => job.next?.say)).toEqual([restart, null])
+    expect(jobs.map((job) => job.next_run_at)).toEqual([null, null])
   })
 })
 
 describe('the steps of several lists', () => {
   const establishments = { collection: 'establishments' }
+  const FOUR = ['a', 'b', 'c', 'd']
 
   it.each<[string, ListFacts[], string[]]>([
     [
@@ -140,7 +125,7 @@ describe('the steps of several lists', () => {
     ],
     [
       'name no more than three organizations',
-      [...['a', 'b', 'c', 'd'].map((name) => listOf(name, NEVER)), listOf('acme')],
+      [...FOUR.map((name) => listOf(name, NEVER)), listOf('acme')],
       ['admin-mirror sync'],
     ],
     [
@@ -153,29 +138,18 @@ describe('the steps of several lists', () => {
     ],
     [
       'are one for all that use a refused token, and resume no other one',
-      ['a', 'b', 'c', 'd'].map((name) => ({
-        ...listOf(name, TOKEN),
-        tokenPlace: name === 'd' ? '/its/own' : '/shared',
-      })),
+      FOUR.map((name) => listOf(name, TOKEN, { tokenPlace: name === 'd' ? '/its/own' : '/shared' })),
       [
         'give a a new token (/shared), or if the old one is valid again: admin-mirror resume --org a',
         'give d a new token (/its/own), or if the old one is valid again: admin-mirror resume --org d',
       ],
     ],
     [
-      'name all of more than three that wait, since resume for all would free a refused token',
-      [...['a', 'b', 'c', 'd'].map((name) => listOf(name, WAITING)), listOf('e', TOKEN)],
+      'name all of more than three that wait, the gravest first, since resume for all would free a refused token',
+      [...FOUR.map((name) => listOf(name, WAITING)), listOf('e', TOKEN)],
       [
         'give e a new token, or if the old one is valid again: admin-mirror resume --org e',
         `wait until ${at(-1)}, or forget the wait: admin-mirror resume --org a --org b --org c --org d`,
-      ],
-    ],
-    [
-      'are told the gravest first',
-      [listOf('acme', failedBy()), listOf('globex', TOKEN)],
-      [
-        'give globex a new token, or if the old one is valid again: admin-mirror resume --org globex',
-        `when the API answers again: ${SYNC}`,
       ],
     ],
   ])('%s', (_, lists, steps) => {

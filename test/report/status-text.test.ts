@@ -1,7 +1,18 @@
 import { expect, it } from 'vitest'
 import type { StatusFacts } from '../../src/report/status.ts'
 import { alarmText, statusText } from '../../src/report/status-text.ts'
-import { at, failedBy, HELD, listOf, NEVER, NOW, RUNNING, statusOf, TOKEN } from '../helpers/status.ts'
+import {
+  at,
+  daemon,
+  failedBy,
+  HELD,
+  listOf,
+  NEVER,
+  NOW,
+  RUNNING,
+  statusOf,
+  TOKEN,
+} from '../helpers/status.ts'
 
 function textOf(lists: readonly ReturnType<typeof listOf>[], more: Partial<StatusFacts> = {}): string {
   return statusText(statusOf(lists, more), 'admin-mirror query')
@@ -39,8 +50,6 @@ next: mend why nothing is published, which is tried again after the next runs: a
       wait: it is tried again by itself
 `)
 })
-
-const daemon = (pid: number, running = true) => ({ pid, since: at(90), running, outdated: false })
 
 it.each<[string, Partial<StatusFacts>, Parameters<typeof listOf>[1], end: string]>([
   [

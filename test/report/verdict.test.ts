@@ -6,22 +6,27 @@ import { alarmText, statusText } from '../../src/report/status-text.ts'
 import { isOverdue, lastAttempt } from '../../src/report/verdict.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
 import { fullDisk } from '../../src/store/sqlite/errors.ts'
-import { at, failedBy, HELD, listOf, NEVER, NOW, RUNNING, statusOf, TOKEN } from '../helpers/status.ts'
+import {
+  at,
+  daemon,
+  failedBy,
+  HELD,
+  listOf,
+  NEVER,
+  NOW,
+  RUNNING,
+  statusOf,
+  TOKEN,
+} from '../helpers/status.ts'
 
 const plan = (dueAt: number | null) => ({ schedule: '* * * * *', nextRunAt: null, dueAt })
 const DUE = { plan: plan(NOW - 600_000) }
 const READING: Partial<StatusRow> = { running: true, last_run_status: 'running' }
-const daemon = (pid: number, running: boolean, outdated = false) => ({
-  pid,
-  since: at(90),
-  running,
-  outdated,
-})
 
 describe('the verdict', () => {
   it.each<[Partial<StatusFacts>, Partial<StatusRow>, code: number, string]>([
     [{}, {}, 0, 'is well'],
-    [{ daemons: [daemon(1, true), daemon(2, false)] }, {}, 0, 'is well; 1 of 2 daemons died'],
+    [{ daemons: [daemon(1), daemon(2, false)] }, {}, 0, 'is well; 1 of 2 daemons died'],
     [{ daemons: [] }, {}, 0, 'is up to date; no daemon runs'],
     // A command is at work.
     [{ daemons: [] }, READING, 0, 'is up to date'],
