@@ -152,20 +152,24 @@ describe('a refresh', () => {
     expect(uncharged).toEqual([])
   })
 
-  it('is no failure where an older page is refused since the list has become shorter', async () => {
+  it('is no failure where an older page, or the last one, is refused since the list has become shorter', async () => {
     const { test, list } = await synced({ ids: upTo(300) })
     await runOnce(test, list, NEWEST)
     list.ids.splice(30)
     test.clock.advance(HOUR / 2)
     list.asked.length = 0
     const strict = withFirst(list.source, (page) => {
-      if (page > 10) throw new JobError('ORGANIZATION_NOT_FOUND', `no page ${page}`)
+      if (page > 11) throw new JobError('ORGANIZATION_NOT_FOUND', `no page ${page}`)
     })
 
     const result = await runOnce(test, strict, { instead: 'due', refresh: policyOf(test) })
 
     expect(result).toMatchObject({ error: null, isInstead: true })
     expect(list.asked).toEqual([])
+    list.ids.push(301)
+    const last = await runOnce(test, strict, { ...NEWEST, job: jobOf({ newest: 'last' }) })
+    expect([last.error, list.asked.slice(0, 2)]).toEqual([null, [1, 11]])
+    expect(mirroredIds(test)).toContain(301)
     expect(status(test)).toMatchObject({ failing_since: null })
   })
 
