@@ -4,26 +4,27 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import type { Config } from '../../src/config/config.ts'
 import { openForWriting } from '../../src/store/sqlite/open.ts'
-import type { VirtualClock, WallClock } from './clock.ts'
-import type { History } from './history.ts'
+import type { VirtualClock } from './clock.ts'
+import { type History, makeHistory } from './history.ts'
 import { type MirrorReader, type Row, readerOf } from './oracle/context.ts'
 import { asOnlooker, type SimulatedProcess } from './process.ts'
 import { watchSqlite } from './sqlite-steps.ts'
-import type { World } from './world.ts'
 
 /** The mirror of one history. */
 export interface Plot {
   folder: string
   config: Pick<Config, 'database' | 'postgres'>
   reader: MirrorReader
-  /** How the clock waits for what leaves the process; undefined: nothing does. */
-  settle?: VirtualClock['settle']
-  watch(
-    world: World,
-    clocks: { clock: VirtualClock; wall: WallClock },
-    onCommit: (process: SimulatedProcess) => void,
-  ): void
   clear(): void
+}
+
+/** What a mirror is told of its history, and tells. */
+export interface Surroundings {
+  clock: VirtualClock
+  /** Whether somebody outside holds the mirror's write lock at this moment, or its server is away. */
+  isLocked(): boolean
+  /** Of a transaction that may have changed what readers of lists see: most change nothing at all. */
+  onCommit(process: SimulatedProcess): void
 }
 
 /** Where histories have their mirrors: one place for all of them, since making tables costs more than copying them. */
@@ -31,38 +32,41 @@ export interface Ground {
   /** What is to happen. */
   historyOf(seed: number): History
   /** An empty mirror. */
-  lay(seed: number): Promise<Plot>
+  lay(seed: number, around: Surroundings): Promise<Plot>
+  /** Lets everything happen that can happen without time passing. */
+  settle(): Promise<void>
   remove(): void
 }
 
 const MEMORY_DISK = '/dev/shm'
 
 /** A folder of its own for each mirror, which is a file. */
-export function createGround(historyOf: Ground['historyOf']): Ground {
+export function createGround(): Ground {
   const base = fs.existsSync(MEMORY_DISK) ? MEMORY_DISK : os.tmpdir()
   const root = fs.mkdtempSync(path.join(base, 'admin-mirror-simulation-'))
   const template = path.join(root, 'template.db')
   asOnlooker(() => openForWriting(template).close())
   return {
-    historyOf,
-    async lay(seed) {
+    historyOf: (seed) => makeHistory(seed),
+    async lay(seed, { isLocked, onCommit }) {
       const folder = path.join(root, `history-${seed}`)
       fs.mkdirSync(folder)
       const file = path.join(folder, 'mirror.db')
       fs.copyFileSync(template, file)
       const connection = asOnlooker(() => new Database(file, { readonly: true }))
+      watchSqlite({ isLocked: ({ name }) => name === file && isLocked(), onCommit })
       return {
         folder,
         config: { database: file, postgres: null },
         reader: readerOn(connection),
-        watch: (world, _clocks, onCommit) =>
-          watchSqlite({ isLocked: ({ name }) => name === file && world.isLocked(), onCommit }),
         clear() {
           asOnlooker(() => connection.close())
           fs.rmSync(folder, { recursive: true, force: true })
         },
       }
     },
+    // SQLite answers at once and nothing else leaves the process: what is not settled by now waits for a timer.
+    settle: () => new Promise((resolve) => setImmediate(resolve)),
     remove: () => fs.rmSync(root, { recursive: true, force: true }),
   }
 }

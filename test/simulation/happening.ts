@@ -1,10 +1,43 @@
 import type { ErrorCode } from '../../src/errors.ts'
 import type { Job } from '../../src/sync/types.ts'
+import type { Command } from './commands.ts'
 import type { Change, ListFilters, ListPage, Movement } from './list.ts'
-import type { SimulatedProcess } from './process.ts'
-import type { Newest } from './setting.ts'
+import type { SimulatedProcess, StepOfProcess } from './process.ts'
 
-// What the oracle, the story and the counts are told of, in the moment in which it happens. A job is named by organization and collection.
+// What all are told of, in the moment in which it happens: the world, the oracle, the story, the counts. A job is named by organization and collection.
+
+/** Which end of a list is configured to be the newest. */
+export type Newest = 'auto' | 'first' | 'last'
+
+/** What somebody does from outside. */
+export type Deed =
+  | { kind: 'start'; command: Command; blows: AimedBlow[] }
+  /** To one of the processes that live, as if somebody had thrown dice. */
+  | { kind: 'strike'; which: number; blow: Blow }
+  | { kind: 'change'; job: string; change: Change }
+  /** So many of all requests meet a fault from now on. */
+  | { kind: 'weather'; faults: number }
+  | { kind: 'token set'; token: string; isValid: boolean }
+  | { kind: 'token replaced'; organization: string; after: string }
+  /** Somebody outside holds the mirror's write lock for so long, or its server is away. */
+  | { kind: 'locked'; ms: number }
+  /** Who starts from now on is configured with these filters, or this newest end. */
+  | { kind: 'filters changed'; filters: ListFilters }
+  | { kind: 'newest changed'; newest: Newest }
+  /** The clock of all processes goes back. */
+  | { kind: 'clock set'; ms: number }
+
+/** What happens to a process from outside. */
+export type Blow =
+  | 'kill'
+  | 'signal'
+  /** Its connections to the mirror's server are cut, or it stands still for so long, as after SIGSTOP; or both. */
+  | { isCut: boolean; standsMs: number }
+  /** The clock of its machine, and not that of the mirror's server, goes on, or back. */
+  | { clockMs: number }
+
+/** A blow at the so-manieth step of its kind, or so long after the start. */
+export type AimedBlow = { blow: Blow } & ({ step: StepOfProcess; count: number } | { ms: number })
 
 /** What a page is asked for by. */
 export type Reader = 'walk' | 'refresh'
@@ -37,14 +70,20 @@ interface OfJob {
   job: string
 }
 
+export type HappeningOf<Kind extends Happening['kind']> = Happening & { kind: Kind }
+
 export type Happening =
-  | { kind: 'started'; process: SimulatedProcess; command: string }
+  | Deed
+  | { kind: 'list changed'; job: string; change: Change; movement: Movement }
   /** `gave up`: the process waits for the answer no more. */
   | { kind: 'sent' | 'gave up'; request: Request }
   /** `delivered`: the answer, or the network's failure, has reached its process, which lives. */
   | { kind: 'served' | 'delivered'; request: Request; outcome: Outcome }
-  /** `cut off`: its connections to the mirror's server are gone, and their locks. */
-  | { kind: 'committed' | 'signalled' | 'cut off'; process: SimulatedProcess }
+  | { kind: 'started' | 'committed' | 'signalled' | 'cut off'; process: SimulatedProcess }
+  | { kind: 'halted' | 'own clock set'; process: SimulatedProcess; ms: number }
+  | { kind: 'killed'; process: SimulatedProcess; where: string }
+  /** `error`: what the command failed with as a whole, or null. */
+  | { kind: 'ended'; process: SimulatedProcess; error: unknown }
   /** `releasing`: it begins to let go of the job. */
   | (OfJob & { kind: 'claimed' | 'busy' | 'releasing' })
   | (OfJob & { kind: 'run began'; run: number; walk: number; resumed: boolean })
@@ -56,33 +95,21 @@ export type Happening =
   | (OfJob & { kind: 'job ended'; code: ErrorCode | null; message: string })
   /** The command `resume` has done its work. */
   | { kind: 'resumed'; process: SimulatedProcess; organizations: readonly string[] }
-  | { kind: 'token replaced'; organization: string; after: string }
-  /** Somebody outside holds the mirror's write lock for so long, or its server is away. */
-  | { kind: 'locked'; ms: number }
-  | { kind: 'killed'; process: SimulatedProcess; where: string }
-  | { kind: 'halted'; process: SimulatedProcess; ms: number }
-  /** `error`: what the command failed with as a whole, or null. */
-  | { kind: 'ended'; process: SimulatedProcess; error: unknown }
-  | { kind: 'list changed'; job: string; change: Change; movement: Movement }
-  /** Who starts from now on is configured with these filters, or this newest end. */
-  | { kind: 'filters changed'; filters: ListFilters }
-  | { kind: 'newest changed'; newest: Newest }
-  /** The clock of all processes was set back; or that of one's machine, and not the server's. */
-  | { kind: 'clock set'; ms: number }
-  | { kind: 'own clock set'; process: SimulatedProcess; ms: number }
-  | { kind: 'server'; what: string }
-
-export type HappeningOf<Kind extends Happening['kind']> = Happening & { kind: Kind }
 
 export type Tell = (happening: Happening) => void
 
-/** What somebody does about the happenings that concern him. */
-export type Ears = { [Kind in Happening['kind']]?: (happening: HappeningOf<Kind>) => unknown }
+/** One of several things that may be told. */
+interface Told {
+  kind: string
+}
 
-export function listenWith(ears: Ears): Tell {
-  return (happening) => {
-    const hear = ears[happening.kind] as Tell | undefined
-    hear?.(happening)
+/** What somebody does about what concerns him. */
+export type Ears<All extends Told> = { [Kind in All['kind']]?: (told: All & { kind: Kind }) => unknown }
+
+export function listenWith<All extends Told = Happening>(ears: Ears<All>): (told: All) => void {
+  return (told) => {
+    const hear = ears[told.kind as All['kind']] as ((told: All) => unknown) | undefined
+    hear?.(told)
   }
 }
 
@@ -104,6 +131,5 @@ export function knownOfJobs<Value>(make: () => Value) {
       return value
     },
     all: () => [...known.values()],
-    entries: () => [...known],
   }
 }

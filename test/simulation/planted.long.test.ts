@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { startPostgres } from '../helpers/postgres.ts'
 import { PLANTED_BUGS } from './planted.ts'
-import { runSeeds } from './shards.ts'
+import { runSeeds, seedsFrom } from './shards.ts'
 
 /**
  * A step more or less in the program shifts where processes are killed, and a seed may no longer find what it found: so its neighbours are tried,
@@ -16,10 +16,10 @@ describe('the simulation', () => {
   it.each(PLANTED_BUGS)('finds that $name', { timeout: 600_000 }, async (bug) => {
     const { name, seed: from, complaint, isOnServer = false } = bug
     if (isOnServer && server.missing !== null) return
-    const url = isOnServer ? server.url : null
-    const seeds = isOnServer ? NEIGHBOURS.onServer : NEIGHBOURS.inFile
+    const url = isOnServer ? server.url : undefined
+    const seeds = seedsFrom(from, isOnServer ? NEIGHBOURS.onServer : NEIGHBOURS.inFile)
 
-    const { first: found } = await runSeeds({ planted: name, from, seeds, url })
+    const { first: found } = await runSeeds({ planted: name, seeds, url })
 
     expect(found?.complaint).toMatch(complaint)
     const lines = found?.story.split('\n') ?? []
@@ -27,7 +27,7 @@ describe('the simulation', () => {
     expect(lines.length).toBeLessThanOrEqual(80)
     expect(lines.at(-1)).toMatch(/^ +\d+\.\d{3} s {2}\S/)
     // The same history keeps all promises without the mistake.
-    const sound = await runSeeds({ only: [found?.seed ?? from], url })
+    const sound = await runSeeds({ seeds: [found?.seed ?? from], url })
     expect(sound.first).toBeNull()
   })
 })

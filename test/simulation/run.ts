@@ -5,7 +5,7 @@ import { KINDS } from '../lab/coverage/kinds.ts'
 import { HEADING, measureKind } from '../lab/coverage/table.ts'
 import * as lines from '../lab/freshness/lines.ts'
 import { PLANTED_BUGS } from './planted.ts'
-import { runSeeds } from './shards.ts'
+import { runSeeds, seedsFrom } from './shards.ts'
 
 const USAGE = `npm run simulate -- [options]
 
@@ -33,45 +33,40 @@ const { values } = parseArgs({
 })
 const say = (...texts: string[]) => process.stdout.write(`${texts.join('\n')}\n`)
 
-async function runHistories(from: number, seeds: number, url: string | null): Promise<boolean> {
-  const { passed, failed, first, counts } = await runSeeds({ from, seeds, url })
-  const told = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
-  say(told.join(', '), '')
-  if (first) say(`seed ${first.seed}: ${first.complaint}`, '', first.story, '')
-  say(`${passed} passed, ${failed} failed`)
-  return failed === 0
-}
-
-async function findPlanted(from: number, seeds: number, url: string | null): Promise<boolean> {
-  let missed = 0
-  for (const { name, isOnServer = false } of PLANTED_BUGS) {
-    if (isOnServer !== (url !== null)) continue
-    const { first } = await runSeeds({ from, seeds, url, planted: name })
-    if (!first) missed++
-    say(name, `    ${first ? `seed ${first.seed}: ${first.complaint}` : `not found in ${seeds} histories`}`)
-  }
-  return missed === 0
-}
-
-async function simulate(): Promise<boolean> {
-  const [from, seeds] = [Number(values.from), Number(values.seeds)]
-  const task = values.planted ? findPlanted : runHistories
-  if (values.store !== 'postgres') return task(from, seeds, null)
-  const server = await startPostgres()
-  if (server.missing !== null) throw new Error(server.missing)
-  try {
-    return await task(from, seeds, server.url)
-  } finally {
-    await server.stop()
-  }
+async function simulate(): Promise<void> {
+  const seeds = seedsFrom(Number(values.from), Number(values.seeds))
+  const server = values.store === 'postgres' ? await startPostgres() : null
+  if (server?.missing) throw new Error(server.missing)
+  const url = server?.url
+  if (!values.planted) {
+    const { passed, failed, first, counts } = await runSeeds({ seeds, url })
+    say(
+      Object.entries(counts)
+        .map(([name, count]) => `${count} ${name}`)
+        .join(', '),
+    )
+    if (first) say('', `seed ${first.seed}: ${first.complaint}`, '', first.story)
+    say('', `${passed} passed, ${failed} failed`)
+    process.exitCode = failed === 0 ? 0 : 1
+  } else
+    for (const { name, isOnServer = false } of PLANTED_BUGS) {
+      if (isOnServer !== (server !== null)) continue
+      const { first } = await runSeeds({ seeds, url, planted: name })
+      if (!first) process.exitCode = 1
+      say(
+        name,
+        `    ${first ? `seed ${first.seed}: ${first.complaint}` : `not found in ${seeds.length} histories`}`,
+      )
+    }
+  await server?.stop()
 }
 
 // Both tables are in Markdown, with a line as soon as it is measured.
-if (values.help) process.stdout.write(USAGE)
+if (values.help) say(USAGE)
 else if (values.coverage) {
   say(HEADING)
   for (const kind of values.kind) say(await measureKind(kind, Number(values.walks)))
 } else if (values.freshness) {
   say(lines.HEADING)
   for (const name of values.list) say(lines.lineText(name, Number(values.seed)))
-} else process.exitCode = (await simulate()) ? 0 : 1
+} else await simulate()

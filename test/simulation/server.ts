@@ -1,15 +1,8 @@
-import { type Headers, knownOfJobs, type Outcome, type Request } from './happening.ts'
-import {
-  applyChange,
-  type Change,
-  type ListPage,
-  type Movement,
-  pageAt,
-  pageBody,
-  type SimulatedList,
-} from './list.ts'
+import { type Headers, knownOfJobs, listenWith, type Outcome, type Request, type Tell } from './happening.ts'
+import type { History } from './history.ts'
+import { applyChange, type ListPage, pageAt, pageBody } from './list.ts'
 import type { Random } from './random.ts'
-import { BASE_URL, NO_LIMIT, type Setting } from './setting.ts'
+import { BASE_URL, NO_LIMIT } from './setting.ts'
 
 export interface ThrottleRules {
   /** One or two, each of so many requests in a window that begins with the first one that is counted; the headers show the one with the fewest left. */
@@ -67,34 +60,24 @@ const FAULTS = [
 
 type Fault = (typeof FAULTS)[number]
 
-/** What somebody does to the lists and tokens of the server just before the request of this number arrives there. */
-export interface ServerEvent {
-  before: number
-  act: (server: Pick<Server, 'change' | 'setValid'>) => void
-}
-
-export interface ServerOptions {
-  setting: Setting
-  /** By job. */
-  lists: Map<string, SimulatedList>
-  events: readonly ServerEvent[]
-  random: Random
-  /** The list of this job has changed, just now. */
-  onChange(job: string, change: Change, movement: Movement): void
-}
-
 /** The simulated Administration API. */
 export type Server = ReturnType<typeof createServer>
 
-export function createServer(options: ServerOptions) {
-  const { setting, lists, random } = options
+/** `events`: what somebody does to its lists and tokens just before the request of a number arrives there. */
+export function createServer({ setting, lists, serverEvents: events }: History, random: Random, tell: Tell) {
   const revoked = new Set<string>()
   let throttle = createThrottle(setting.throttle)
-  let events = options.events.toSorted((a, b) => a.before - b.before)
+  let coming = events.toSorted((a, b) => a.before - b.before)
   let weather = 0
   let received = 0
 
   const count = (token: string, now: number) => throttle(setting.oneUser ? 'one user' : token, now)
+
+  function act(isDue: (before: number) => boolean): void {
+    const due = coming.filter(({ before }) => isDue(before))
+    coming = coming.filter(({ before }) => !isDue(before))
+    for (const { deed } of due) tell(deed)
+  }
 
   /** Authentication comes first, then the throttle, then everything else; failures inside are counted. */
   function respond(
@@ -114,38 +97,33 @@ export function createServer(options: ServerOptions) {
     return answer(200, headers, body, found)
   }
 
-  const server = {
+  return {
     /** Answers a request that has arrived. */
     receive(request: Request, now: number): Outcome {
       received++
-      for (const { before, act } of events) if (before <= received) act(server)
-      events = events.filter(({ before }) => before > received)
+      act((before) => before <= received)
       if (random.chance(setting.strangers)) count(request.token, now)
       const fault = random.chance(weather) ? random.pick(FAULTS) : null
       return inFront(fault, random) ?? onTheWayBack(respond(request, fault, now), fault, random)
     },
-    /** How often requests meet a fault, from now on. */
-    setWeather(faults: number): void {
-      weather = faults
-    },
-    change(job: string, change: Change): void {
-      const list = lists.get(job)
-      if (list) options.onChange(job, change, applyChange(list, change))
-    },
-    setValid(token: string, isValid: boolean): void {
-      if (isValid) revoked.delete(token)
-      else revoked.add(token)
-    },
+    hear: listenWith({
+      weather({ faults }) {
+        weather = faults
+      },
+      'token set': ({ token, isValid }) => (isValid ? revoked.delete(token) : revoked.add(token)),
+      change({ job, change }) {
+        const list = lists.get(job)
+        if (list) tell({ kind: 'list changed', job, change, movement: applyChange(list, change) })
+      },
+    }),
     /** What was still to happen has happened; nothing fails or limits requests any more, and all tokens are valid. */
     relent(): void {
-      for (const { act } of events) act(server)
-      events = []
+      act(() => true)
       weather = 0
       revoked.clear()
       throttle = createThrottle(NO_LIMIT)
     },
   }
-  return server
 }
 
 /** What happens before the application sees the request: the network, a proxy, maintenance. Nothing is counted. */

@@ -11,9 +11,6 @@ const IDS = [
   'c2a1d7f0-1f0e-4c59-8a3e-5b9d3e7f6a22',
 ]
 
-/** As the configuration has it. */
-export type Newest = 'auto' | 'first' | 'last'
-
 export interface Tenant {
   id: string
   name: string
@@ -103,6 +100,7 @@ function makeConfig(
       orders: { history },
       establishments: collections.includes('establishments') ? { history } : false,
     },
+    schedule: random.pick(['*/5 * * * *', '*/15 * * * *', '0 * * * *']),
     organizations: tenants.map(({ id, name, token }) => ({ id, name, token })),
   }
   return parseConfig(JSON.stringify(given), '/config.yaml', { env: {}, tokens: 'resolve' })

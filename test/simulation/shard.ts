@@ -1,6 +1,5 @@
 import process from 'node:process'
 import { createGround } from './ground.ts'
-import { makeHistory } from './history.ts'
 import { type Mistake, PLANTED_BUGS } from './planted.ts'
 import { createServerGround } from './postgres/ground.ts'
 import { hookPostgres } from './postgres/server-steps.ts'
@@ -22,20 +21,20 @@ const mistake: Mistake = PLANTED_BUGS.find(({ name }) => name === planted) ?? {}
 hookSqlite(mistake.statement)
 hookPostgres(mistake.statement)
 hookTimers()
-const ground = url === null ? createGround(makeHistory) : createServerGround(url)
+const ground = url ? createServerGround(url) : createGround()
 process.on('exit', ground.remove)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 
 const report: ShardReport = { passed: 0, failed: 0, first: null, counts: {}, whole: '' }
 for (const seed of seeds) {
-  const { complaint, story, whole, counts } = await simulate(seed, ground, mistake)
-  report.counts = addCounts(report.counts, counts)
-  if (seeds.length === 1) report.whole = whole()
+  const { complaint, story } = await simulate(seed, ground, mistake)
+  report.counts = addCounts(report.counts, story.counts)
+  if (seeds.length === 1) report.whole = story.text(undefined, Number.POSITIVE_INFINITY)
   if (complaint === null) report.passed++
   else {
     report.failed++
-    report.first ??= { seed, complaint, story: story() }
-    if (planted !== null) break
+    report.first ??= { seed, complaint: complaint.what, story: story.text(complaint.job) }
+    if (planted) break
   }
 }
 answer(report)

@@ -9,9 +9,9 @@ import { addCounts, type Counts } from './story.ts'
 export interface ShardTask {
   seeds: readonly number[]
   /** The name of a planted bug: then the first failure is enough. */
-  planted: string | null
-  /** Of the PostgreSQL server that has the mirrors, with the password; null: they are files. */
-  url: string | null
+  planted?: string | undefined
+  /** Of the PostgreSQL server that has the mirrors, with the password; absent: they are files. */
+  url?: string | undefined
 }
 
 /** How its histories went. */
@@ -23,12 +23,6 @@ export interface ShardReport {
   counts: Counts
   /** Everything that happened, where there was only one seed. */
   whole: string
-}
-
-/** Which histories are lived through: `seeds` of them from a seed on, or those of a list. */
-type Seeds = ({ from: number; seeds: number } | { only: readonly number[] }) & {
-  url?: string | null
-  planted?: string
 }
 
 /** Runs a script in a process of its own, which takes the task and answers. Rejects where the script breaks down: it has said why. */
@@ -55,15 +49,23 @@ export function answer(result: object): void {
   process.send?.(result, () => process.exit(0))
 }
 
+export function seedsFrom(from: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => from + index)
+}
+
+/** The first seed of many: of other histories each day, none of which the fast tests play, and all below those of scenes. */
+export function rotatingFrom(most: number): number {
+  return 2000 + most * (Math.floor(Date.now() / 86_400_000) % Math.floor(900_000 / most))
+}
+
 /** Lives through these seeds, in as many processes as there are cores. With a planted bug the first that finds it is enough. */
-export async function runSeeds(range: Seeds): Promise<ShardReport> {
-  const { url = null, planted = null } = range
-  const seeds = 'only' in range ? range.only : Array.from({ length: range.seeds }, (_, at) => range.from + at)
-  const processes = planted === null ? Math.max(1, Math.min(availableParallelism(), seeds.length)) : 1
+export async function runSeeds({ seeds, planted, url }: ShardTask): Promise<ShardReport> {
+  const processes = planted ? 1 : Math.max(1, Math.min(availableParallelism(), seeds.length))
+  const script = path.resolve(import.meta.dirname, 'shard.ts')
   const reports = await Promise.all(
-    Array.from({ length: processes }, (_, index) => {
-      const task: ShardTask = { seeds: seeds.filter((_seed, at) => at % processes === index), planted, url }
-      return runChild<ShardReport>(path.resolve(import.meta.dirname, 'shard.ts'), task)
+    seedsFrom(0, processes).map((index) => {
+      const task: ShardTask = { seeds: seeds.filter((_, at) => at % processes === index), planted, url }
+      return runChild<ShardReport>(script, task)
     }),
   )
   return reports.reduce((a, b) => ({
@@ -73,14 +75,4 @@ export async function runSeeds(range: Seeds): Promise<ShardReport> {
     counts: addCounts(a.counts, b.counts),
     whole: a.whole + b.whole,
   }))
-}
-
-/**
- * The first seed of many: of other histories each day, none of which the fast tests play, and all below those of scenes.
- * SEEDS_FROM names another one.
- */
-export function rotatingFrom(most: number): number {
-  const { SEEDS_FROM } = process.env
-  if (SEEDS_FROM !== undefined) return Number(SEEDS_FROM)
-  return 2000 + most * (Math.floor(Date.now() / 86_400_000) % Math.floor(900_000 / most))
 }

@@ -1,11 +1,11 @@
 import type { ErrorCode } from '../../src/errors.ts'
-import { createVirtualClock, createWallClock } from './clock.ts'
+import { createVirtualClock } from './clock.ts'
 import { type Command, SYNC } from './commands.ts'
 import type { Ground } from './ground.ts'
 import type { Happening } from './happening.ts'
 import { createOracle } from './oracle/oracle.ts'
 import type { Mistake } from './planted.ts'
-import { createCounter, createStory } from './story.ts'
+import { createStory } from './story.ts'
 import { createWorld } from './world.ts'
 
 /** Far more than any list takes until its run ends, or its process. A long history has many of these. */
@@ -19,46 +19,47 @@ const DAY = 86_400_000
  * that was broken first; null where all is well.
  */
 export async function simulate(seed: number, ground: Ground, mistake: Mistake) {
-  const { deeds, ...history } = ground.historyOf(seed)
-  const { setting, lists, startAt } = history
-  const plot = await ground.lay(seed)
-  const clock = createVirtualClock(startAt, plot.settle)
-  const wall = createWallClock(clock)
+  const history = ground.historyOf(seed)
+  const { setting, lists } = history
+  const clock = createVirtualClock(history.startAt)
   const { now } = clock
+  const plot = await ground.lay(seed, {
+    clock,
+    isLocked: () => world.isLocked(),
+    onCommit: (process) => tell({ kind: 'committed', process }),
+  })
   /** The first one counts: what comes after it may follow from it. */
   const complaints: { what: string; job?: string | undefined }[] = []
   const complain = (what: string, job?: string) => complaints.push({ what, job })
   const story = createStory(now, setting.tenants)
-  const counter = createCounter()
   /** How the jobs ended; null for success. */
   const ends: (ErrorCode | null)[] = []
   const tell = (happening: Happening) => {
     story.tell(happening)
-    counter.tell(happening)
+    world.hear(happening)
     if (happening.kind === 'job ended') ends.push(happening.code)
-    if (complaints.length === 0) oracle.tell(happening)
+    if (complaints.length === 0) oracle.hear(happening)
   }
-  const count = (...what: string[]) => what.reduce((sum, one) => sum + (counter.counts[one] ?? 0), 0)
-  /** Shows that a long history still gets on. */
-  const progress = () => count('ended', 'killed', 'job ended')
-  const world = createWorld({ history, mistake, mirror: plot.config, clock, wall, tell, complain })
+  const world = createWorld({ history, mistake, mirror: plot.config, clock, tell, complain })
   const { tokenOf, wasLockedSince } = world
-  const { note } = counter
+  const { note, count } = story
   const oracle = createOracle(
-    { now, wall, setting, mirror: plot.reader, tokenOf, wasLockedSince, complain, note },
+    { ...clock, setting, mirror: plot.reader, tokenOf, wasLockedSince, complain, note },
     lists,
   )
-  plot.watch(world, { clock, wall }, (process) => tell({ kind: 'committed', process }))
+
+  /** Shows that a long history still gets on. */
+  const progress = () => count('ended', 'killed', 'job ended')
 
   async function untilQuiet(isDone: () => boolean): Promise<void> {
     let [ticks, before] = [0, progress()]
     for (;;) {
-      await clock.settle()
-      if (complaints.length > 0 || (isDone() && world.living() === 0)) return
+      await ground.settle()
+      if (complaints.length > 0 || (isDone() && world.living().length === 0)) return
       ticks = progress() === before ? ticks + 1 : 0
       before = progress()
       if (ticks > MOST_TICKS) throw new Error('the history does not end')
-      if (!clock.tick()) throw new Error(`${world.living()} processes wait for nothing`)
+      if (!clock.tick()) throw new Error(`${world.living().length} processes wait for nothing`)
     }
   }
 
@@ -67,8 +68,8 @@ export async function simulate(seed: number, ground: Ground, mistake: Mistake) {
     ends.length = 0
     clock.after(afterMs, () => {
       isStarted = true
-      world.server.relent()
-      world.start({ command, fate: null })
+      world.relent()
+      tell({ kind: 'start', command, blows: [] })
     })
     await untilQuiet(() => isStarted)
     const failed = ends.filter((code) => code !== null)
@@ -90,12 +91,11 @@ export async function simulate(seed: number, ground: Ground, mistake: Mistake) {
     if (complaints.length === 0) oracle.atRest(plot.folder, world.tokens(), world.filters())
   }
 
-  let left = deeds.length
-  for (const deed of deeds)
-    clock.after(deed.at, () => {
+  let left = history.deeds.length
+  for (const { at, deed } of history.deeds)
+    clock.after(at, () => {
       left--
-      if ('start' in deed) world.start(deed.start)
-      else deed.act(world)
+      tell(deed)
     })
   try {
     await untilQuiet(() => left === 0)
@@ -103,9 +103,8 @@ export async function simulate(seed: number, ground: Ground, mistake: Mistake) {
   } catch (error) {
     complain(error instanceof Error ? (error.stack ?? error.message) : String(error))
   }
-  world.end()
+  // Whoever still lives must not disturb the next history.
+  for (const process of world.living()) process.exit()
   plot.clear()
-  const jobs = complaints.flatMap(({ job }) => job ?? [])
-  const complaint = complaints[0]?.what ?? null
-  return { complaint, story: () => story.shortened(jobs), whole: story.whole, counts: counter.counts }
+  return { complaint: complaints[0] ?? null, story }
 }

@@ -1,26 +1,21 @@
 import Database from 'better-sqlite3'
+import type { Surroundings } from './ground.ts'
 import type { Mistake } from './planted.ts'
-import { actingProcess, asOnlooker, KilledError, type SimulatedProcess, UNSEEN } from './process.ts'
+import { actingProcess, asOnlooker, KilledError, UNSEEN } from './process.ts'
 
 type Connection = Database.Database
 type Statement = Database.Statement
 
-/** What looks on while the simulated processes use SQLite. */
-export interface SqliteWatch {
-  /** Whether somebody outside holds the mirror's write lock at this moment. */
+interface SqliteWatch extends Pick<Surroundings, 'onCommit'> {
   isLocked(connection: Connection): boolean
-  /** Of a transaction that may have changed what readers of lists see: most change nothing at all. */
-  onCommit(process: SimulatedProcess): void
 }
 
 let watch: SqliteWatch = { isLocked: () => false, onCommit: () => {} }
 
-/** From now on this one is told. One history runs at a time. */
+/** From now on this one is told what the simulated processes do. One history runs at a time. */
 export function watchSqlite(next: SqliteWatch): void {
   watch = next
 }
-
-const METHODS = ['run', 'get', 'all'] as const
 
 /** What the program is told of a statement that meets no row. */
 const NO_ROW = { run: { changes: 0, lastInsertRowid: 0 }, get: undefined, all: [] } as const
@@ -28,7 +23,8 @@ const NO_ROW = { run: { changes: 0, lastInsertRowid: 0 }, get: undefined, all: [
 /** Connections that have written since their last transaction. */
 const written = new WeakSet<Connection>()
 
-type Methods = Record<(typeof METHODS)[number], (this: Statement, ...values: unknown[]) => unknown>
+type Method = keyof typeof NO_ROW
+type Methods = Record<Method, (this: Statement, ...values: unknown[]) => unknown>
 
 /**
  * Makes each statement of each connection a step of the process that runs it, as long as the program runs. On the
@@ -36,13 +32,13 @@ type Methods = Record<(typeof METHODS)[number], (this: Statement, ...values: unk
  */
 export function hookSqlite(planted: Mistake['statement']): void {
   const statements = Object.getPrototypeOf(new Database(':memory:').prepare('SELECT 1')) as Methods
-  for (const method of METHODS) {
+  for (const method of Object.keys(NO_ROW) as Method[]) {
     const original = statements[method]
     statements[method] = function hooked(this: Statement, ...values: unknown[]) {
       const process = actingProcess()
       if (!process) return original.apply(this, values)
       const { database, source: sql } = this
-      enter(process, database, sql)
+      enter(database, sql)
       const run = planted ? planted({ sql, values }, process) : { values }
       const result = run ? original.apply(this, [...run.values]) : NO_ROW[method]
       if (writes(this, result)) written.add(database)
@@ -55,8 +51,7 @@ export function hookSqlite(planted: Mistake['statement']): void {
   }
   const { exec, close } = Database.prototype
   Database.prototype.exec = function hooked(this: Connection, sql: string) {
-    const process = actingProcess()
-    if (process) enter(process, this, sql)
+    enter(this, sql)
     written.add(this)
     return exec.call(this, sql)
   }
@@ -70,7 +65,9 @@ export function hookSqlite(planted: Mistake['statement']): void {
   }
 }
 
-function enter(process: SimulatedProcess, connection: Connection, sql: string): void {
+function enter(connection: Connection, sql: string): void {
+  const process = actingProcess()
+  if (!process) return
   process.own(connection)
   if (!process.isAlive()) asOnlooker(() => connection.close())
   process.step(sql === 'COMMIT' ? 'before commit' : 'statement')

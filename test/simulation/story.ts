@@ -2,37 +2,54 @@ import { type Happening, listenWith, type Outcome, type Request } from './happen
 import type { SimulatedProcess } from './process.ts'
 import type { Tenant } from './setting.ts'
 
-interface Moment {
-  at: number
-  happening: Happening
-}
-
 const LAST = 40
 
-/** What happened, put into words when somebody wants to read it, with the names of the tenants for their ids. */
+/** How often what happened, so that nobody takes quiet histories for sound ones. */
+export type Counts = Record<string, number>
+
+/** What happened, counted, and put into words when somebody wants to read it, with the names of the tenants for their ids. */
 export function createStory(now: () => number, tenants: readonly Tenant[]) {
   const startAt = now()
-  const moments: Moment[] = []
+  const moments: { at: number; happening: Happening }[] = []
+  const counts: Counts = {}
+  /** Jobs that somebody has not let go of. */
+  const taken = new Set<string>()
 
-  function write({ at, happening }: Moment): string {
-    const seconds = ((at - startAt) / 1000).toFixed(3).padStart(12)
-    const words = tenants.reduce((text, { id, name }) => text.replaceAll(id, name), inWords(happening))
-    return `${seconds} s  ${words}`
+  function note(what: string): void {
+    counts[what] = (counts[what] ?? 0) + 1
   }
+
+  const noteMore = listenWith({
+    claimed({ job }) {
+      if (taken.has(job)) note('taken over')
+      taken.add(job)
+    },
+    releasing: ({ job }) => taken.delete(job),
+    'run began': ({ resumed }) => resumed && note('walk gone on with'),
+    'refresh finished': ({ status }) => note(`refresh ${status}`),
+    delivered: ({ outcome }) => note(outcome.kind === 'answer' ? `answer ${outcome.status}` : outcome.kind),
+  })
 
   return {
     tell(happening: Happening): void {
       if (happening.kind !== 'committed') moments.push({ at: now(), happening })
+      note(happening.kind)
+      noteMore(happening)
     },
-    /** All of it. */
-    whole: () => moments.map(write).join('\n'),
-    /** The last of it, and the last of what concerned each of these jobs. */
-    shortened(jobs: readonly string[]): string {
-      const about = moments.filter(({ happening }) => jobs.includes(jobOf(happening) ?? ''))
-      const shown = new Set([...moments.slice(-LAST), ...about.slice(-LAST)])
+    /** Counts something that is no happening, too. */
+    note,
+    counts,
+    count: (...what: string[]) => what.reduce((sum, one) => sum + (counts[one] ?? 0), 0),
+    /** The last of it, and the last of what concerned a job; or all of it. */
+    text(job: string | undefined, last = LAST): string {
+      const about = moments.filter(({ happening }) => job === jobOf(happening))
+      const shown = new Set([...moments.slice(-last), ...about.slice(-last)])
       return moments
         .filter((moment) => shown.has(moment))
-        .map(write)
+        .map(({ at, happening }) => {
+          const seconds = ((at - startAt) / 1000).toFixed(3).padStart(12)
+          return `${seconds} s  ${tenants.reduce((text, { id, name }) => text.replaceAll(id, name), inWords(happening))}`
+        })
         .join('\n')
     },
   }
@@ -67,38 +84,7 @@ function outcomeInWords(outcome: Outcome): string {
   return [outcome.status, ...items, ...told].join(' ')
 }
 
-/** How often what happened, so that nobody takes quiet histories for sound ones. */
-export type Counts = Record<string, number>
-
 export function addCounts(sum: Counts, more: Counts): Counts {
   const names = new Set([...Object.keys(sum), ...Object.keys(more)])
   return Object.fromEntries([...names].toSorted().map((name) => [name, (sum[name] ?? 0) + (more[name] ?? 0)]))
-}
-
-export function createCounter() {
-  const counts: Counts = {}
-  /** Jobs that somebody has not let go of. */
-  const taken = new Set<string>()
-  const note = (name: string) => {
-    counts[name] = (counts[name] ?? 0) + 1
-  }
-  const tellMore = listenWith({
-    claimed({ job }) {
-      if (taken.has(job)) note('taken over')
-      taken.add(job)
-    },
-    releasing: ({ job }) => taken.delete(job),
-    'run began': ({ resumed }) => resumed && note('walk gone on with'),
-    'refresh finished': ({ status }) => note(`refresh ${status}`),
-    delivered: ({ outcome }) => note(outcome.kind === 'answer' ? `answer ${outcome.status}` : outcome.kind),
-  })
-  return {
-    tell(happening: Happening): void {
-      note(happening.kind)
-      tellMore(happening)
-    },
-    counts,
-    /** Counts something that is no happening, too. */
-    note,
-  }
 }

@@ -88,7 +88,8 @@ export type RunOne = (
   how?: Pick<HowToRun, 'instead' | 'waitForOwner'>,
 ) => Promise<JobResult['error']>
 
-async function runScheduled(daemon: Daemon, session: CommandSession): Promise<number> {
+/** Runs the jobs on an open mirror until the signal. */
+export async function runScheduled(daemon: Omit<Daemon, 'log'>, session: CommandSession): Promise<number> {
   const { runtime, listening } = daemon
   const { logger, openQueue } = session
   const lost = new AbortController()
@@ -140,7 +141,7 @@ async function runScheduled(daemon: Daemon, session: CommandSession): Promise<nu
 
 /** When each job runs, and what is due at the start. */
 async function planOf(
-  { config, jobs }: Daemon,
+  { config, jobs }: Pick<Daemon, 'config' | 'jobs'>,
   session: CommandSession,
   runOne: RunOne,
 ): Promise<PlannedJob[]> {

@@ -1,12 +1,9 @@
-import type { WallClock } from '../clock.ts'
+import type { VirtualClock } from '../clock.ts'
 import type { SimulatedProcess } from '../process.ts'
 import type { Setting } from '../setting.ts'
 
 /** What every part of the oracle works with. It knows what happened, and of the mirror only what any reader sees. */
-export interface OracleContext {
-  now: () => number
-  /** What all processes take for the time. */
-  wall: Pick<WallClock, 'now' | 'wasSet'>
+export interface OracleContext extends Pick<VirtualClock, 'now' | 'wall' | 'wasSet'> {
   setting: Setting
   mirror: MirrorReader
   /** The token that a process would use for an organization now. */

@@ -1,8 +1,8 @@
-import { type HappeningOf, knownOfJobs, listenWith } from '../happening.ts'
+import { knownOfJobs, listenWith } from '../happening.ts'
 import { type ListFilters, listedItems, type SimulatedList } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { iso, type OracleContext } from './context.ts'
-import type { WalkRow } from './ledger.ts'
+import type { Finding } from './ledger.ts'
 
 type End = 'first' | 'last'
 
@@ -51,7 +51,7 @@ export function watchFreshness(
   liveOf: LiveOf,
 ) {
   const jobs = knownOfJobs(newJob)
-  const isoNow = () => iso(wall.now())
+  const isoNow = () => iso(wall())
 
   function look(job: string): void {
     const known = jobs.of(job)
@@ -106,9 +106,7 @@ export function watchFreshness(
     for (const known of jobs.all()) if (known.underWay && isOver(known.underWay)) known.underWay = null
   }
 
-  const onEnd = ({ process }: HappeningOf<'killed' | 'ended'>) => endOf((one) => one.process === process)
-
-  const tell = listenWith({
+  return listenWith<Finding>({
     claimed({ job, process }) {
       const known = jobs.of(job)
       known.owner = process
@@ -143,24 +141,24 @@ export function watchFreshness(
       if (removed.length > 0) ways?.add('removed')
       if (moved.length > 0) ways?.add('moved')
     },
-    killed: onEnd,
-    ended: onEnd,
-  })
-  return {
-    tell,
-    /** `at`: the time of the page, where that can be told. */
-    onRefreshed(job: string, at: string | null) {
-      jobs.of(job).lastPageAt = at ?? isoNow()
+    written({ request: { job }, walk, written }) {
+      // Of a page without a change no row says when it was written.
+      if (walk === null) jobs.of(job).lastPageAt = written.at ?? isoNow()
     },
-    /** A walk is complete. */
-    onComplete(job: string, walk: WalkRow) {
+    'walk changed'({ job, walk }) {
+      if (jobs.of(job).underWay) complain(`walk ${walk.id} changes while the list is refreshed`, job)
+    },
+    gone({ job }) {
+      if (jobs.of(job).underWay) complain('a refresh removes items', job)
+    },
+    'walk complete'({ job, walk }) {
       if (walk.kind !== 'full') return
       const known = jobs.of(job)
       const settled = known.settled === '' ? walk.updated_at : walk.started_at
       if (settled > known.settled) known.settled = settled
     },
-    isUnderWay: (job: string) => jobs.of(job).underWay !== null,
-  }
+    over: ({ process }) => endOf((one) => one.process === process),
+  })
 }
 
 /**

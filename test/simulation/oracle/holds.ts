@@ -1,6 +1,7 @@
-import { type HappeningOf, listenWith, type Tell } from '../happening.ts'
+import { listenWith } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import type { OracleContext } from './context.ts'
+import type { Finding } from './ledger.ts'
 
 interface Hold {
   by: SimulatedProcess
@@ -12,7 +13,7 @@ interface Hold {
 }
 
 /** Promise 3: after a 401 no request with that token is sent until somebody acts or the token changes. */
-export function watchHolds(context: OracleContext): Tell {
+export function watchHolds(context: OracleContext) {
   const { now, setting, mirror, tokenOf, wasLockedSince, complain } = context
   const holds = new Map<string, Hold>()
   // Whatever anybody does: nobody sends a token again in the run in which it was refused.
@@ -39,18 +40,7 @@ export function watchHolds(context: OracleContext): Tell {
       for (const id of organizations) if (hold.organizations.delete(id)) hold.isLifted = true
   }
 
-  function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
-    for (const [token, hold] of holds) if (hold.by === process && !isWritten(hold)) holds.delete(token)
-    // A `resume` that is killed once it has written says nothing any more, but has lifted what the mirror no longer has.
-    if (!process.name.startsWith('resume')) return
-    const held = heldInMirror()
-    lift(
-      holds.values(),
-      setting.tenants.map(({ id }) => id).filter((id) => !held.has(id)),
-    )
-  }
-
-  return listenWith({
+  return listenWith<Finding>({
     claimed({ process, job }) {
       const [organization = ''] = job.split(' ')
       const token = tokenOf(process, organization)
@@ -85,7 +75,16 @@ export function watchHolds(context: OracleContext): Tell {
     'refresh began'({ job, within }) {
       if (within === null) refusedRuns.delete(job)
     },
-    killed: onEnd,
-    ended: onEnd,
+    over({ process }) {
+      for (const [token, hold] of holds) if (hold.by === process && !isWritten(hold)) holds.delete(token)
+      // A `resume` that is killed once it has written says nothing any more, but has lifted what the mirror no longer has.
+      if (!process.name.startsWith('resume')) return
+      const held = heldInMirror()
+      const free = setting.tenants.filter(({ id }) => !held.has(id))
+      lift(
+        holds.values(),
+        free.map(({ id }) => id),
+      )
+    },
   })
 }

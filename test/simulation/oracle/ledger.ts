@@ -1,14 +1,15 @@
 import {
+  type Happening,
   type HappeningOf,
   knownOfJobs,
   listenWith,
   type Reader,
   type Request,
-  type Tell,
 } from '../happening.ts'
 import type { ListPage } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
 import type { OracleContext } from './context.ts'
+import type { Gone, Versions, WrittenPage } from './versions.ts'
 
 /** A walk as the mirror's readers see it. */
 export interface WalkRow {
@@ -38,13 +39,19 @@ export interface PageInHand {
   came: { at: number; wall: number }
 }
 
-/** What the ledger finds when it looks at a job's walks. */
-export interface LedgerListener {
-  /** The page was committed, just now: of a walk, or of a refresh (null). */
-  onSaved(inHand: PageInHand, walk: WalkRow | null): void
+/** What the oracle is told, and what it finds out itself. */
+export type Finding =
+  | Exclude<Happening, { kind: 'killed' | 'ended' }>
+  /** A process was killed, or has ended. */
+  | { kind: 'over'; process: SimulatedProcess }
+  /** The page was committed, just now: of a walk, or of a refresh (null). Then: what it has written. */
+  | { kind: 'saved'; inHand: PageInHand; walk: WalkRow | null }
+  | { kind: 'written'; request: Request; walk: WalkRow | null; written: WrittenPage }
   /** `before` is null for a walk that was not there. */
-  onWalk(job: string, walk: WalkRow, before: WalkRow | null): void
-}
+  | { kind: 'walk changed'; process: SimulatedProcess; job: string; walk: WalkRow; before: WalkRow | null }
+  /** After what it has removed is `gone`. */
+  | { kind: 'walk complete'; job: string; walk: WalkRow }
+  | { kind: 'gone'; job: string; gone: readonly Gone[] }
 
 const WALKS = `
   SELECT id, kind, origin, status, next_page, first_page, pages, rows_seen, total, passes, coverage, started_at, updated_at
@@ -54,43 +61,51 @@ const WALKS = `
 const REFRESHES = "AND trigger = 'refresh' AND walk_id IS NULL ORDER BY id DESC LIMIT 2"
 
 /**
- * Looks at the walks of a job whenever they may have changed, above all after each commit of a process that has a page in
- * hand: a page counts as written when its walk has one more answer, and whatever belongs to it must stand there then.
+ * Looks at the walks of a job whenever they may have changed, above all after each commit of a process that has taken it: a page counts as
+ * written when its walk has one more answer, and whatever belongs to it must stand there then.
  */
-export function watchLedger({ now, wall, mirror, complain }: OracleContext, listener: LedgerListener): Tell {
+export function watchLedger(
+  { now, wall, mirror, complain }: OracleContext,
+  versions: Versions,
+  tell: (found: Finding) => void,
+) {
   let hand: PageInHand[] = []
-  /** Jobs of which a process has had a page, until it lets go of them. */
+  /** Jobs that a process has taken, until it lets go of them. */
   const jobsOf = new Map<SimulatedProcess, Set<string>>()
-  const walks = knownOfJobs(() => new Map<number, WalkRow>())
-  /** By refresh, its pages. */
-  const refreshes = knownOfJobs(() => new Map<number, number>())
+  /** By walk, its line; by refresh, its pages. */
+  const known = knownOfJobs(() => ({
+    walks: new Map<number, WalkRow>(),
+    refreshes: new Map<number, number>(),
+  }))
 
-  function look({ job, process }: { job: string; process: SimulatedProcess }): void {
-    const known = walks.of(job)
-    for (const row of mirror.ofJob(job, WALKS, 'ORDER BY id') as unknown as WalkRow[]) {
-      const before = known.get(row.id) ?? null
-      if (before && JSON.stringify(before) === JSON.stringify(row)) continue
-      known.set(row.id, row)
-      const page = takePages(job, process, 'walk', row.pages - (before?.pages ?? 0), row.id)
-      if (page) listener.onSaved(page, row)
-      listener.onWalk(job, row, before)
+  function look(process: SimulatedProcess, job: string): void {
+    const { walks, refreshes } = known.of(job)
+    for (const walk of mirror.ofJob(job, WALKS, 'ORDER BY id') as unknown as WalkRow[]) {
+      const before = walks.get(walk.id) ?? null
+      if (before && JSON.stringify(before) === JSON.stringify(walk)) continue
+      walks.set(walk.id, walk)
+      const inHand = takePage(process, job, 'walk', walk.pages - (before?.pages ?? 0))
+      if (inHand) tell({ kind: 'saved', inHand, walk })
+      tell({ kind: 'walk changed', process, job, walk, before })
+      if (walk.status !== 'complete' || before?.status === 'complete') continue
+      takeGone(job)
+      tell({ kind: 'walk complete', job, walk })
     }
-    const pagesOf = refreshes.of(job)
     for (const row of mirror.ofJob(job, 'SELECT id, pages FROM sync_runs', REFRESHES)) {
       const [id, pages] = [Number(row.id), Number(row.pages)]
-      const page = takePages(job, process, 'refresh', pages - (pagesOf.get(id) ?? 0), id)
-      pagesOf.set(id, pages)
-      if (page) listener.onSaved(page, null)
+      const inHand = takePage(process, job, 'refresh', pages - (refreshes.get(id) ?? 0))
+      refreshes.set(id, pages)
+      if (inHand) tell({ kind: 'saved', inHand, walk: null })
     }
   }
 
-  /** The oldest one of this reader. Whatever was asked for before it must be written already. */
-  function takePages(job: string, process: SimulatedProcess, reader: Reader, count: number, id: number) {
+  /** The oldest one of this reader, of which a line counts so many more. Whatever was asked for before it must be written already. */
+  function takePage(process: SimulatedProcess, job: string, reader: Reader, count: number) {
     if (count === 0) return null
     const own = hand.filter(({ request }) => request.process === process && request.job === job)
     const page = own.find(({ request }) => request.reader === reader)
     if (!page || count !== 1) {
-      complain(`${reader} ${id} counts ${count} more pages, and one that nobody had in hand`, job)
+      complain(`a ${reader} counts ${count} more pages, and one that nobody had in hand`, job)
       return null
     }
     if (page !== own[0]) complain(`request ${page.request.number} is written before an earlier one`, job)
@@ -98,49 +113,55 @@ export function watchLedger({ now, wall, mirror, complain }: OracleContext, list
     return page
   }
 
+  /** Rows are only ever removed while a run of their job is under way. */
+  function takeGone(job: string): void {
+    const gone = versions.takeGone(job)
+    if (gone.length > 0) tell({ kind: 'gone', job, gone })
+  }
+
   function lookAtAll(process: SimulatedProcess): void {
-    for (const job of jobsOf.get(process) ?? []) look({ job, process })
+    for (const job of jobsOf.get(process) ?? []) look(process, job)
   }
 
-  /** What was not written by then never will be. */
-  function drop(isLost: (request: Request) => boolean): void {
-    hand = hand.filter(({ request }) => !isLost(request))
+  /** What a process has not written by then it never will. */
+  function drop(process: SimulatedProcess, isLost: (request: Request) => boolean = () => true): void {
+    hand = hand.filter(({ request }) => request.process !== process || !isLost(request))
   }
 
-  function dropRefreshed(process: SimulatedProcess, job: string): void {
-    drop((one) => one.process === process && one.job === job && one.reader === 'refresh')
-  }
+  const lookAt = ({ process, job }: HappeningOf<'run began' | 'run finished'>) => look(process, job)
 
-  function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
-    lookAtAll(process)
-    jobsOf.delete(process)
-    drop((request) => request.process === process)
-  }
-
-  return listenWith({
+  const hear = listenWith<Finding>({
+    claimed({ process, job }) {
+      jobsOf.set(process, (jobsOf.get(process) ?? new Set()).add(job))
+    },
     delivered({ request, outcome }) {
       if (outcome.kind !== 'answer' || !outcome.page) return
-      const { process, job } = request
-      hand.push({ request, page: outcome.page, came: { at: now(), wall: wall.now() } })
-      jobsOf.set(process, (jobsOf.get(process) ?? new Set()).add(job))
+      hand.push({ request, page: outcome.page, came: { at: now(), wall: wall() } })
     },
     // What a refresh has not written when it asks for more, or is over, it never will.
     sent({ request: { process, job, reader } }) {
-      if (reader === 'refresh') dropRefreshed(process, job)
+      if (reader === 'refresh') drop(process, (one) => one.job === job && one.reader === reader)
     },
-    'refresh finished'({ job, process }) {
-      look({ job, process })
-      dropRefreshed(process, job)
+    'refresh finished'({ process, job }) {
+      look(process, job)
+      drop(process, (one) => one.job === job && one.reader === 'refresh')
     },
     committed: ({ process }) => lookAtAll(process),
-    releasing({ job, process }) {
-      look({ job, process })
+    releasing({ process, job }) {
+      look(process, job)
       jobsOf.get(process)?.delete(job)
-      drop((request) => request.process === process && request.job === job)
+      drop(process, (one) => one.job === job)
     },
-    'run began': look,
-    'run finished': look,
-    killed: onEnd,
-    ended: onEnd,
+    'run began': lookAt,
+    'run finished'(told) {
+      lookAt(told)
+      takeGone(told.job)
+    },
+    over({ process }) {
+      lookAtAll(process)
+      jobsOf.delete(process)
+      drop(process)
+    },
   })
+  return { hear, takeGone }
 }

@@ -1,7 +1,8 @@
 import type { ErrorCode } from '../../../src/errors.ts'
-import { type HappeningOf, knownOfJobs, listenWith } from '../happening.ts'
+import { knownOfJobs, listenWith } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import type { OracleContext } from './context.ts'
+import type { Finding } from './ledger.ts'
 
 /** What no history gives a reason for. */
 const UNFOUNDED: readonly ErrorCode[] = [
@@ -25,7 +26,7 @@ export function mayBeOvertaken({ was }: SimulatedProcess): boolean {
 /**
  * Promise 5: never two processes at work on one job, and none that finds a job busy which nobody living has. Who is overtaken writes nothing from then on.
  */
-export function watchOwners({ now, wasLockedSince, mirror, complain, note }: OracleContext) {
+export function watchOwners({ now, wasLockedSince, complain, note }: OracleContext) {
   const jobs = knownOfJobs(() => ({
     /** Who has lost the job to another; how often it has asked for a page since. */
     overtaken: new Map<SimulatedProcess, number>(),
@@ -33,26 +34,12 @@ export function watchOwners({ now, wasLockedSince, mirror, complain, note }: Ora
     atWork: null as SimulatedProcess | null,
     /** Until they have let go of it, and longer where that could not be written. */
     owner: null as SimulatedProcess | null,
-    /** Of a job that somebody has lost, as they were after the last commit of anybody. */
-    walks: '',
   }))
   const startedAt = new Map<SimulatedProcess, number>()
 
   const isOvertaken = (process: SimulatedProcess, job: string) => jobs.of(job).overtaken.has(process)
 
-  function walksOf(job: string): string {
-    const sql = 'SELECT id, status, pages, updated_at FROM sync_walks'
-    return JSON.stringify(mirror.ofJob(job, sql, 'ORDER BY id'))
-  }
-
-  function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
-    for (const known of jobs.all()) {
-      if (known.atWork === process) known.atWork = null
-      if (known.owner === process) known.owner = null
-    }
-  }
-
-  const tell = listenWith({
+  const hear = listenWith<Finding>({
     started: ({ process }) => startedAt.set(process, now()),
     claimed({ process, job }) {
       const known = jobs.of(job)
@@ -62,20 +49,17 @@ export function watchOwners({ now, wasLockedSince, mirror, complain, note }: Ora
           complain(`${process.name} takes a job that ${other.name} is at work on`, job)
         note('overtaken')
         known.overtaken.set(other, 0)
-        known.walks = walksOf(job)
       }
       known.overtaken.delete(process)
       known.atWork = process
       known.owner = process
     },
-    committed({ process }) {
-      for (const [job, known] of jobs.entries()) {
-        if (known.overtaken.size === 0) continue
-        const walks = walksOf(job)
-        if (walks !== known.walks && isOvertaken(process, job))
-          complain(`${process.name} writes a walk of a job that it has lost`, job)
-        known.walks = walks
-      }
+    saved({ inHand: { request } }) {
+      if (isOvertaken(request.process, request.job))
+        complain(`${request.process.name} writes a page of a job that it has lost`, request.job)
+    },
+    'walk changed'({ process, job }) {
+      if (isOvertaken(process, job)) complain(`${process.name} writes a walk of a job that it has lost`, job)
     },
     busy({ process, job }) {
       // Who stands still, or waits for the server, may do so between its lock and its claim.
@@ -102,8 +86,12 @@ export function watchOwners({ now, wasLockedSince, mirror, complain, note }: Ora
         complain(`${process.name} cannot use a mirror that is sound`, job)
       if (code !== 'DATABASE' && known.owner === process && !wasLocked) known.owner = null
     },
-    killed: onEnd,
-    ended: onEnd,
+    over({ process }) {
+      for (const known of jobs.all()) {
+        if (known.atWork === process) known.atWork = null
+        if (known.owner === process) known.owner = null
+      }
+    },
   })
-  return { tell, isOvertaken }
+  return { hear, isOvertaken }
 }

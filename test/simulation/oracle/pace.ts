@@ -1,13 +1,7 @@
-import {
-  type HappeningOf,
-  knownOfJobs,
-  listenWith,
-  type Outcome,
-  type Request,
-  type Tell,
-} from '../happening.ts'
+import { type HappeningOf, knownOfJobs, listenWith, type Outcome, type Request } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { iso, type OracleContext } from './context.ts'
+import type { Finding } from './ledger.ts'
 import { mayBeOvertaken } from './owners.ts'
 
 interface Closure {
@@ -20,7 +14,7 @@ const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
 /** Promise 4: no request while its rate gate is closed, and no page of a job before the last one's answer. */
-export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: OracleContext): Tell {
+export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: OracleContext) {
   const { rateLimit, concurrency } = setting.config
   const closures = new Map<string, Closure>()
   /** By budget, when requests left. */
@@ -92,16 +86,11 @@ export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: O
     if (pauseMs !== null && until > (closures.get(scope)?.until ?? 0)) closures.set(scope, { ...told, until })
   }
 
-  function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
-    for (const [scope, closure] of closures)
-      if (closure.by === process && mayBeUnknown(closure)) closures.delete(scope)
-  }
-
   // Whoever goes on after a refresh that failed asks once, as another run would.
   const onRun = ({ job }: HappeningOf<'run began' | 'refresh began' | 'refresh finished'>) =>
     notBefore.delete(job)
 
-  return listenWith({
+  return listenWith<Finding>({
     sent({ request }) {
       checkGate(request)
       checkRetry(request)
@@ -122,8 +111,10 @@ export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: O
       for (const job of notBefore.keys())
         if (organizations.some((id) => job.startsWith(`${id} `))) notBefore.delete(job)
     },
-    killed: onEnd,
-    ended: onEnd,
+    over({ process }) {
+      for (const [scope, closure] of closures)
+        if (closure.by === process && mayBeUnknown(closure)) closures.delete(scope)
+    },
   })
 }
 

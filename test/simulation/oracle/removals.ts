@@ -1,9 +1,9 @@
-import { type HappeningOf, knownOfJobs, listenWith } from '../happening.ts'
-import { isListed, type ListFilters, type ListPage } from '../list.ts'
+import { knownOfJobs, listenWith } from '../happening.ts'
+import { isListed, type ListFilters } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
 import type { OracleContext } from './context.ts'
-import type { PageInHand, WalkRow } from './ledger.ts'
-import type { Gone } from './versions.ts'
+import type { Finding, PageInHand, WalkRow } from './ledger.ts'
+import type { Gone, Versions } from './versions.ts'
 
 /** What a walk saw, and when: times count what was written in this job. */
 interface Seen {
@@ -47,55 +47,19 @@ type JobKnowledge = ReturnType<typeof newJob>
  * Promise 2: an item is removed only where the last two trusted walks did not see it and none since the first of them did
  * (one, if the list came in one answer); what is held back goes only under --accept-removals.
  */
-export function watchRemovals({ setting, mirror, complain, note }: OracleContext) {
+export function watchRemovals({ setting, mirror, complain, note }: OracleContext, versions: Versions) {
   const jobs = knownOfJobs(newJob)
   let configured: ListFilters = {}
 
-  function onSaved({ request, page }: PageInHand, { id, passes }: WalkRow): void {
-    const known = jobs.of(request.job)
-    const seen = walkOf(known, id)
-    if (seen.answers === 0) seen.start = known.time
-    seen.filters = request.filters
-    seen.end = known.time + 1
-    seen.answers++
-    seen.listed = (seen.pass === passes ? seen.listed : 0) + page.items.length
-    seen.pass = passes
-    seen.isRead ||= page.next === null
-    seen.workers = new Set([request.process])
-    for (const item of page.items) seen.keys.add(item.id)
-    notePage(request.job, page, request.filters)
-  }
-
-  /** For removals, a page of a refresh is as good as one of each walk that is open. */
-  function onRefreshed({ request, page }: PageInHand): void {
-    for (const walk of jobs.of(request.job).walks.values())
-      if (!walk.isOver) for (const { id } of page.items) walk.keys.add(id)
-    notePage(request.job, page, request.filters)
-  }
-
-  function notePage(job: string, { items }: ListPage, filters: ListFilters): void {
-    const known = jobs.of(job)
+  function notePage(known: JobKnowledge, { page, request }: PageInHand): void {
     known.time++
-    known.scopes.add(JSON.stringify(filters))
-    for (const { id } of items) {
+    known.scopes.add(JSON.stringify(request.filters))
+    for (const { id } of page.items) {
       known.lastSeen.set(id, known.time)
       known.held.delete(id)
       known.missed.delete(id)
     }
-    compareHeld(job, known)
-  }
-
-  /** `live`: those that are live now, without what is gone. */
-  function onComplete(job: string, row: WalkRow, live: readonly number[]): void {
-    const known = jobs.of(job)
-    const walk = known.walks.get(row.id)
-    const isTrusted = row.kind === 'full' && (row.coverage === 'steady' || row.coverage === 'repaired')
-    if (walk && isTrusted) judge(job, known, walk, row, live)
-    else if (known.gone.length > 0)
-      complain(`walk ${row.id}, ${row.kind} and ${row.coverage}, removes ${idsOf(known.gone)}`, job)
-    known.gone = []
-    if (walk) walk.isOver = true
-    compareHeld(job, known)
+    compareHeld(request.job, known)
   }
 
   /** Whoever sees rows gone says so, at once: nobody but a walk that has been read to its end may take them away. */
@@ -112,7 +76,8 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     known.gone.push(...gone)
   }
 
-  function judge(job: string, known: JobKnowledge, walk: Seen, row: WalkRow, live: readonly number[]): void {
+  function judge(job: string, known: JobKnowledge, walk: Seen, row: WalkRow): void {
+    const live = versions.liveIds(job)
     const all = [...live, ...known.gone.map(({ id }) => id)]
     const due = all.filter((id) => mustGo(known, walk, id))
     const gone = new Set(known.gone.map(({ id }) => id))
@@ -150,15 +115,30 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     if (says !== held.size) complain(`${held.size} removals are held back, and sync_status says ${says}`, job)
   }
 
-  /** It may have been anywhere between the last page and the end of the walk. */
-  function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
-    for (const known of jobs.all()) {
-      const { walk } = known.atWork?.process === process ? known.atWork : {}
-      if (walk?.isRead && !walk.isOver) known.isVague = true
-    }
-  }
-
-  const tell = listenWith({
+  return listenWith<Finding>({
+    saved({ inHand, walk }) {
+      const known = jobs.of(inHand.request.job)
+      if (walk) notePageOfWalk(known, inHand, walk)
+      // For removals, a page of a refresh is as good as one of each walk that is open.
+      else
+        for (const other of known.walks.values())
+          if (!other.isOver) for (const { id } of inHand.page.items) other.keys.add(id)
+      notePage(known, inHand)
+    },
+    // A walk stands there before its first run begins, and what others see from then on counts.
+    'walk changed': ({ job, walk }) => void walkOf(jobs.of(job), walk.id),
+    gone: ({ job, gone }) => takeGone(job, gone),
+    'walk complete'({ job, walk: row }) {
+      const known = jobs.of(job)
+      const walk = walkOf(known, row.id)
+      const isTrusted = row.kind === 'full' && (row.coverage === 'steady' || row.coverage === 'repaired')
+      if (isTrusted) judge(job, known, walk, row)
+      else if (known.gone.length > 0)
+        complain(`walk ${row.id}, ${row.kind} and ${row.coverage}, removes ${idsOf(known.gone)}`, job)
+      known.gone = []
+      walk.isOver = true
+      compareHeld(job, known)
+    },
     'run began'({ process, job, walk: id }) {
       const known = jobs.of(job)
       const walk = walkOf(known, id)
@@ -175,18 +155,14 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     'filters changed'({ filters }) {
       configured = filters
     },
-    killed: onEnd,
-    ended: onEnd,
+    over({ process }) {
+      // It may have been anywhere between the last page and the end of the walk.
+      for (const known of jobs.all()) {
+        const { walk } = known.atWork?.process === process ? known.atWork : {}
+        if (walk?.isRead && !walk.isOver) known.isVague = true
+      }
+    },
   })
-  return {
-    tell,
-    onSaved,
-    onRefreshed,
-    /** A walk stands there before its first run begins, and what others see from then on counts. */
-    onBegun: (job: string, id: number) => void walkOf(jobs.of(job), id),
-    onComplete,
-    takeGone,
-  }
 }
 
 /** Of other walks, what they write after its first page is not missed by it; of refreshes, what they write after its beginning. */
@@ -195,6 +171,19 @@ function walkOf({ walks, time }: JobKnowledge, id: number): Seen {
   const walk = walks.get(id) ?? { ...nothing, keys: new Set(), filters: {}, workers: new Set() }
   walks.set(id, walk)
   return walk
+}
+
+function notePageOfWalk(known: JobKnowledge, { request, page }: PageInHand, { id, passes }: WalkRow): void {
+  const seen = walkOf(known, id)
+  if (seen.answers === 0) seen.start = known.time
+  seen.filters = request.filters
+  seen.end = known.time + 1
+  seen.answers++
+  seen.listed = (seen.pass === passes ? seen.listed : 0) + page.items.length
+  seen.pass = passes
+  seen.isRead ||= page.next === null
+  seen.workers = new Set([request.process])
+  for (const item of page.items) seen.keys.add(item.id)
 }
 
 /** Whether a walk that has been read to its end may take an item away, as far as can be told before it is complete. */

@@ -1,8 +1,8 @@
 import { type HappeningOf, listenWith, type Reader, type Request } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import type { OracleContext } from './context.ts'
+import type { Finding } from './ledger.ts'
 import { pauseOf } from './pace.ts'
-import type { SavedPage } from './versions.ts'
 
 interface Run {
   id: number
@@ -64,34 +64,27 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
         complain(`run ${id} says ${name} ${String(line?.[name])}, not ${count}`, run.job)
   }
 
-  function onCancelled({ run: id }: HappeningOf<'run cancelled'>): void {
-    const run = runs.findLast((one) => one.id === id && !one.isOver)
-    if (!run) return
-    run.isOver = true
-    if (run.counts.requests > 0) complain(`run ${id} has sent requests and leaves no line`, run.job)
-    if (lineOf(run)) complain(`run ${id} was taken back and is there`, run.job)
-  }
-
-  function onDelivered({ request, outcome }: HappeningOf<'delivered'>): void {
-    const run = current(request)
-    if (run && pauseOf(outcome, setting.config.rateLimit) !== null) run.counts.rate_limit_hits++
-  }
-
-  const tell = listenWith({
+  return listenWith<Finding>({
     sent({ request }) {
       const run = current(request)
       if (run) run.counts.requests++
     },
-    delivered: onDelivered,
+    delivered({ request, outcome }) {
+      const run = current(request)
+      if (run && pauseOf(outcome, setting.config.rateLimit) !== null) run.counts.rate_limit_hits++
+    },
     'run began': onBegan,
     'refresh began': onBegan,
     'run finished': onFinished,
     'refresh finished': onFinished,
-    'run cancelled': onCancelled,
-  })
-  return {
-    tell,
-    onSaved(request: Request, { items, added, changed }: SavedPage): void {
+    'run cancelled'({ run: id }) {
+      const run = runs.findLast((one) => one.id === id && !one.isOver)
+      if (!run) return
+      run.isOver = true
+      if (run.counts.requests > 0) complain(`run ${id} has sent requests and leaves no line`, run.job)
+      if (lineOf(run)) complain(`run ${id} was taken back and is there`, run.job)
+    },
+    written({ request, written: { items, added, changed } }) {
       const counts = current(request)?.counts
       if (!counts) return
       counts.pages++
@@ -99,9 +92,9 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
       counts.rows_added += added
       counts.rows_changed += changed
     },
-    onGone(job: string, rows: number): void {
+    gone({ job, gone }) {
       const run = runs.findLast((one) => one.job === job && one.reader === 'walk' && !one.isOver)
-      if (run) run.counts.rows_removed += rows
+      if (run) run.counts.rows_removed += gone.length
     },
-  }
+  })
 }

@@ -1,7 +1,7 @@
-import { knownOfJobs } from '../happening.ts'
+import { knownOfJobs, listenWith } from '../happening.ts'
 import { itemText, type ListFilters, type ListItem, listedItems, type SimulatedList } from '../list.ts'
 import { iso, type OracleContext, type Row, splitJob } from './context.ts'
-import type { PageInHand, WalkRow } from './ledger.ts'
+import type { Finding, PageInHand, WalkRow } from './ledger.ts'
 
 interface Version {
   version: number
@@ -14,7 +14,7 @@ interface Version {
 }
 
 /** What a page has changed. `at`: its time; null for a refresh's that has changed nothing. */
-export interface SavedPage {
+export interface WrittenPage {
   at: string | null
   items: number
   added: number
@@ -27,12 +27,14 @@ export interface Gone {
   reason: string | null
 }
 
+export type Versions = ReturnType<typeof knowVersions>
+
 /**
  * Promise 6: every version that was ever live is in the live table or in the history, once, and the times of one key's
  * versions join without overlap; where the item was removed, with a gap until it was listed again. So what was live at any
  * instant is what is known here to have been written before it.
  */
-export function watchVersions({ now, wall, setting, mirror, complain }: OracleContext) {
+export function knowVersions({ now, wall, wasSet, setting, mirror, complain }: OracleContext) {
   const jobs = knownOfJobs(() => ({
     /** By key, the oldest first. */
     items: new Map<number, Version[]>(),
@@ -62,7 +64,7 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
    * Takes note of a page that was committed just now, and looks whether its rows are there, since the time of the page. `walk`: null for a
    * refresh, whose time its rows alone have.
    */
-  function onSaved(inHand: PageInHand, walk: WalkRow | null): SavedPage {
+  function write(inHand: PageInHand, walk: WalkRow | null): WrittenPage {
     const { page, request } = inHand
     const { job } = request
     const rows = rawRows(job)
@@ -90,8 +92,8 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
     const known = jobs.of(job)
     const passed = now() - came.at
     const lastKnown = known.last === '' ? '' : iso(Date.parse(known.last) + (isLater ? 1 : 0))
-    const least = [iso(wall.now() - passed), lastKnown].toSorted()[1] ?? ''
-    const most = iso(wall.wasSet() ? now() : came.wall + passed)
+    const least = [iso(wall() - passed), lastKnown].toSorted()[1] ?? ''
+    const most = iso(wasSet() ? now() : came.wall + passed)
     if (at !== null && (at < least || at > most))
       complain(`a page is written at ${at}, which was to be between ${least} and ${most}`, job)
     // A version does not begin before the last one ended: such a row does not say when its page was written.
@@ -128,10 +130,10 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
     const version = liveOf(job, id)
     const last = "AND id = ? AND _reason <> 'changed' ORDER BY _valid_to DESC LIMIT 1"
     const [end] = rowsOf(job, '_valid_to AS at, _reason AS reason', '_history', last, id)
-    const at = end ? String(end.at) : iso(wall.now())
+    const at = end ? String(end.at) : iso(wall())
     const reason = end ? String(end.reason) : null
     const keeps = setting.keepsHistory
-    if (version && keeps && (!end || at < version.from || (at > iso(wall.now()) && at > version.from)))
+    if (version && keeps && (!end || at < version.from || (at > iso(wall()) && at > version.from)))
       complain(`item ${id} was removed at ${at}, and has been as it was since ${version.from}`, job)
     if (version) version.ended = { at, reason: reason ?? 'removed' }
     return { id, reason: keeps ? reason : null }
@@ -192,7 +194,14 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
     return extra === undefined ? null : `item ${extra} is in the mirror and not in the list`
   }
 
-  return { onSaved, takeGone, liveIds, liveOf, compareAll, difference }
+  const watch = (tell: (found: Finding) => void) =>
+    listenWith<Finding>({
+      saved({ inHand, walk }) {
+        tell({ kind: 'written', request: inHand.request, walk, written: write(inHand, walk) })
+      },
+    })
+
+  return { watch, takeGone, liveIds, liveOf, compareAll, difference }
 }
 
 /** White space, escapes and the spelling of a number are not promised: these lists have no number that a double does not hold. */

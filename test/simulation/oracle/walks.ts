@@ -1,7 +1,7 @@
 import { knownOfJobs, listenWith, type Request } from '../happening.ts'
 import { type ListFilters, type ListPage, listedItems, type Movement, type SimulatedList } from '../list.ts'
 import type { OracleContext } from './context.ts'
-import type { PageInHand, WalkRow } from './ledger.ts'
+import type { Finding, PageInHand, WalkRow } from './ledger.ts'
 
 /** Between the choice of a walk and its run lies what it takes to recall what the walk has seen, with its rests. */
 const RECALL_MS = 100
@@ -84,7 +84,6 @@ export function watchWalks(context: OracleContext, lists: ReadonlyMap<string, Si
     const hasPage = before?.pages !== row.pages || before.next_page === row.next_page
     if (!hasPage && row.status === 'open' && isStill(known, walk))
       complain(`the checkpoint of walk ${row.id} moves without a page`, job)
-    if (row.status === 'complete' && before?.status !== 'complete') onComplete(job, known, walk)
     if (row.status === 'abandoned' && before?.status === 'open') onAbandoned(job, known, before)
     const open = [...known.walks.values()].filter(
       (one) => one.row.status === 'open' && one.row.origin === 'sync',
@@ -93,9 +92,11 @@ export function watchWalks(context: OracleContext, lists: ReadonlyMap<string, Si
       complain(`two walks of sync are open: ${open.map((one) => one.row.id).join(', ')}`, job)
   }
 
-  function onComplete(job: string, known: JobKnowledge, walk: Walk): void {
+  function onComplete(job: string, row: WalkRow): void {
+    const known = jobs.of(job)
+    const walk = walkOf(known, row)
     const { pages, lastPage, ways, throughout, keys } = walk
-    const { id, kind, coverage, first_page: firstPage } = walk.row
+    const { id, kind, coverage, first_page: firstPage } = row
     if (pages.size === 0) complain(`walk ${id} is complete without any page`, job)
     if (isStill(known, walk)) {
       for (let page = firstPage; page <= lastPage; page++)
@@ -119,7 +120,7 @@ export function watchWalks(context: OracleContext, lists: ReadonlyMap<string, Si
 
   /** A sync goes on with its walk unless that has stood still for too long, or a full backfill took its place. */
   function onAbandoned(job: string, { walks }: JobKnowledge, { id, origin, updated_at: at }: WalkRow): void {
-    const stoodStill = wall.now() - Date.parse(at) > resumeWithin
+    const stoodStill = wall() - Date.parse(at) > resumeWithin
     const isReplaced = [...walks.values()].some(
       ({ row, pages }) => row.origin === 'backfill' && row.kind === 'full' && pages.size > 0,
     )
@@ -127,7 +128,7 @@ export function watchWalks(context: OracleContext, lists: ReadonlyMap<string, Si
       complain(`walk ${id} is abandoned for no reason`, job)
   }
 
-  const tell = listenWith({
+  return listenWith<Finding>({
     'filters changed'() {
       isFiltered = true
     },
@@ -181,11 +182,15 @@ export function watchWalks(context: OracleContext, lists: ReadonlyMap<string, Si
       const current = known.walks.get(id) ?? null
       Object.assign(known, { current, last: null, answered: null })
       const { origin, updated_at: at } = current?.row ?? {}
-      if (resumed && origin === 'sync' && wall.now() - Date.parse(at ?? '') > resumeWithin + RECALL_MS)
+      if (resumed && origin === 'sync' && wall() - Date.parse(at ?? '') > resumeWithin + RECALL_MS)
         complain(`walk ${id} has stood still since ${at}, and goes on`, job)
     },
+    saved({ inHand, walk }) {
+      if (walk) onSaved(inHand, walk)
+    },
+    'walk changed': ({ job, walk, before }) => onWalk(job, walk, before),
+    'walk complete': ({ job, walk: row }) => onComplete(job, row),
   })
-  return { tell, onSaved, onWalk }
 }
 
 function walkOf({ walks, lastCoverage }: JobKnowledge, row: WalkRow): Walk {

@@ -1,26 +1,21 @@
 import { Client } from 'pg'
+import type { Surroundings } from '../ground.ts'
 import type { Mistake } from '../planted.ts'
-import { actingProcess, asOnlooker, type SimulatedProcess, UNSEEN } from '../process.ts'
+import { actingProcess, asOnlooker, never, type SimulatedProcess, UNSEEN } from '../process.ts'
 
-// Whose turn it is to use the server: one transaction runs after the other. And what is still under way, for which simulated time waits.
+// What is under way, for which simulated time waits.
 
-let inside: Client | null = null
-let isTransaction = false
-const waiting: (() => void)[] = []
 let busy = 0
-let onIdle: (() => void)[] = []
+const onIdle: (() => void)[] = []
 
 /** Something is under way until the function that is returned is called. */
 function beginWork(): () => void {
-  busy++
   let isDone = false
+  busy++
   return () => {
     if (isDone) return
     isDone = true
-    busy--
-    if (busy > 0) return
-    for (const wake of onIdle) wake()
-    onIdle = []
+    if (--busy === 0) for (const wake of onIdle.splice(0)) wake()
   }
 }
 
@@ -33,56 +28,42 @@ async function busyWith<T>(promise: Promise<T>): Promise<T> {
   }
 }
 
-/** Waits until nobody else is inside; false where it is not wanted any more by then. */
-async function enter(client: Client, isWanted: () => boolean): Promise<boolean> {
-  if (inside === client && isTransaction) return isWanted()
-  const done = beginWork()
-  // oxlint-disable-next-line no-unmodified-loop-condition -- others change it meanwhile
-  while (inside !== null) await new Promise<void>((wake) => waiting.push(wake))
-  done()
-  if (!isWanted()) {
-    waiting.shift()?.()
-    return false
+/** Resolves when nothing happens any more without time passing. */
+export async function settleServer(): Promise<void> {
+  for (let quiet = 0; quiet < 3; quiet++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (busy === 0) continue
+    await new Promise<void>((wake) => onIdle.push(wake))
+    quiet = -1
   }
+}
+
+// Whose turn it is to use the server: one transaction runs after the other, so that the same seed has the same history.
+
+let inside: Client | null = null
+const waiting: (() => void)[] = []
+
+async function enter(client: Client): Promise<void> {
+  // oxlint-disable-next-line no-unmodified-loop-condition -- others change it meanwhile
+  while (inside !== null && inside !== client) await busyWith(new Promise<void>((wake) => waiting.push(wake)))
   inside = client
-  return true
 }
 
 /** Lets the next one in, if this one is inside. */
 function leave(client: Client): void {
   if (inside !== client) return
   inside = null
-  isTransaction = false
   waiting.shift()?.()
 }
 
-/** Resolves when nothing happens any more without time passing. */
-export async function settleServer(): Promise<void> {
-  for (let quiet = 0; quiet < 3; ) {
-    await new Promise((resolve) => setImmediate(resolve))
-    if (busy === 0) quiet++
-    else {
-      quiet = 0
-      await new Promise<void>((wake) => onIdle.push(wake))
-    }
-  }
-}
-
-/** What looks on while the simulated processes use PostgreSQL. */
-export interface ServerWatch {
-  /** Whether the server is away at this moment. */
-  isAway(): boolean
+interface ServerWatch extends Surroundings {
   /** Ends these connections, and has them ended when it returns. */
   terminate(backends: readonly number[]): void
-  /** What the server's clock says. Epoch milliseconds. */
-  clock(): number
-  /** Not of a single statement that is UNSEEN. */
-  onCommit(process: SimulatedProcess): void
 }
 
-let watch: ServerWatch = { isAway: () => false, terminate: () => {}, clock: () => 0, onCommit: () => {} }
+let watch: ServerWatch | null = null
 
-/** From now on this one is told. One history runs at a time. */
+/** From now on this one is told what the simulated processes do. One history runs at a time. */
 export function watchServer(next: ServerWatch): void {
   watch = next
 }
@@ -103,14 +84,13 @@ export function cutAllOff(): void {
 /** Forgets all processes: the history is over. */
 export function forgetConnections(): void {
   for (const process of connections.keys()) dropConnections(process)
-  connections.clear()
 }
 
 function dropConnections(process: SimulatedProcess): void {
   const clients = [...(connections.get(process) ?? [])]
   connections.delete(process)
   const backends = clients.map(backendOf).filter((backend) => backend > 0)
-  if (backends.length > 0) watch.terminate(backends)
+  if (backends.length > 0) watch?.terminate(backends)
   for (const client of clients) {
     leave(client)
     // The news of it arrives by itself, in real time.
@@ -130,118 +110,121 @@ class BrokenConnection extends Error {
   readonly code = 'ECONNRESET'
 }
 
-const CLOCK = /clock_timestamp\(\)/
 const WRITES = /^\s*(?:WITH|INSERT|UPDATE|DELETE)\b/
 
-type Query = (this: Client, config: unknown, values?: unknown, callback?: unknown) => Promise<unknown>
-type Connect = (this: Client, callback?: (error?: Error) => void) => Promise<unknown> | undefined
+type Callback = (error?: Error) => void
 
-/**
- * Makes each statement of each connection a step of the process that runs it, as long as the program runs. One transaction
- * runs after the other, so that the same seed has the same history. `planted`: a mistake.
- */
+interface ClientMethods {
+  query(this: Client, config: unknown, ...rest: unknown[]): Promise<unknown>
+  connect(this: Client, callback?: Callback): Promise<unknown> | undefined
+  end(this: Client, callback?: Callback): Promise<unknown> | undefined
+}
+
+/** Makes each statement of each connection a step of the process that runs it, as long as the program runs. `planted`: a mistake. */
 export function hookPostgres(planted: Mistake['statement']): void {
-  const prototype = Client.prototype as unknown as { query: Query; connect: Connect; end: Connect }
+  const prototype = Client.prototype as unknown as ClientMethods
   const { query, connect, end } = prototype
 
-  prototype.query = function hooked(this: Client, config: unknown, ...rest: [unknown?, unknown?]) {
+  prototype.query = function hooked(this: Client, config, ...rest) {
     const process = actingProcess()
     if (!process) return query.call(this, config, ...rest)
-    const text = typeof config === 'string' ? config : (config as { text: string }).text
-    if (!planted || typeof config === 'string')
-      return ask(process, this, text, () => query.call(this, config, ...rest))
-    const { values = [] } = config as { values?: unknown[] }
-    const other = planted({ sql: text, values }, process)
-    const sent = other && { ...(config as object), text: other.sql, values: [...other.values] }
-    return ask(process, this, text, async () => (sent ? query.call(this, sent) : { rows: [] }))
+    const { text: sql, values = [] } = typeof config === 'string' ? { text: config } : (config as Sent)
+    return ask(process, this, sql, async () => {
+      if (!planted || typeof config === 'string') return query.call(this, config, ...rest)
+      const other = planted({ sql, values }, process)
+      if (!other) return { rows: [] }
+      return query.call(this, { ...(config as Sent), text: other.sql, values: [...other.values] })
+    })
   }
 
-  prototype.connect = function hooked(this: Client, callback?: (error?: Error) => void) {
+  prototype.connect = function hooked(this: Client, callback) {
     const process = actingProcess()
     if (!process) return connect.call(this, callback)
-    const connected = open(process, this, () => connect.call(this) as Promise<unknown>)
-    if (!callback) return connected
-    connected.then(
-      () => callback(),
-      (error: Error) => callback(error),
+    return told(
+      open(process, this, async () => connect.call(this)),
+      callback,
     )
-    return undefined
   }
 
-  prototype.end = function hooked(this: Client, callback?: () => void) {
+  prototype.end = function hooked(this: Client, callback) {
     const process = actingProcess()
     if (process) leave(this)
     const ended = busyWith(Promise.resolve(end.call(this)))
     if (process) connections.get(process)?.delete(this)
-    if (!callback) return ended
-    ended.then(callback, callback)
-    return undefined
+    return told(ended, callback && (() => callback()))
   }
 }
 
-function never<T>(): Promise<T> {
-  return new Promise<T>(() => {})
+interface Sent {
+  text: string
+  values?: unknown[]
+}
+
+/** As pg answers: by a callback where one is given, else by a promise. */
+function told(promise: Promise<unknown>, callback?: Callback): Promise<unknown> | undefined {
+  if (!callback) return promise
+  promise.then(() => callback(), callback)
+  return undefined
+}
+
+/** Waits until the process does not stand still and it is the turn of its client; never ends for one that is dead by then. */
+async function begin(process: SimulatedProcess, client: Client): Promise<void> {
+  if (inside !== client) await new Promise<void>((wake) => process.whenAwake(wake))
+  await enter(client)
+  if (process.isAlive()) return
+  leave(client)
+  await never()
 }
 
 async function open(process: SimulatedProcess, client: Client, connect: () => Promise<unknown>) {
-  await process.awake()
-  if (!(await enter(client, process.isAlive))) return never()
+  await begin(process, client)
   try {
-    if (watch.isAway()) throw new BrokenConnection('connect ECONNREFUSED')
+    if (watch?.isLocked()) throw new BrokenConnection('connect ECONNREFUSED')
     await busyWith(connect())
     const own = connections.get(process) ?? new Set()
     connections.set(process, own.add(client))
     process.own({ close: () => dropConnections(process) })
-    if (!process.isAlive()) {
-      dropConnections(process)
-      return await never()
-    }
-    return client
+    if (process.isAlive()) return
+    dropConnections(process)
   } finally {
     leave(client)
   }
+  await never()
 }
 
-async function ask(process: SimulatedProcess, client: Client, text: string, send: () => Promise<unknown>) {
-  if (inside !== client) await process.awake()
-  if (!(await enter(client, process.isAlive))) return never()
-  const commits = text === 'COMMIT' || (!isTransaction && WRITES.test(text))
+async function ask(process: SimulatedProcess, client: Client, sql: string, send: () => Promise<unknown>) {
+  const isInTransaction = inside === client
+  await begin(process, client)
+  const commits = sql === 'COMMIT' || (!isInTransaction && WRITES.test(sql))
   let stays = false
   try {
-    if (!take(process, commits ? 'before commit' : 'statement')) return await never()
-    assertConnected(process, client)
-    const result = await busyWith(send())
-    if (text.startsWith('BEGIN') && inside === client) isTransaction = true
-    if (commits) {
-      if (!UNSEEN.test(text)) asOnlooker(() => watch.onCommit(process))
-      if (!take(process, 'after commit')) return await never()
-      // It is written, and this process is not told.
+    if (process.survives(commits ? 'before commit' : 'statement')) {
       assertConnected(process, client)
+      const result = await busyWith(send())
+      stays = sql.startsWith('BEGIN') || (isInTransaction && sql !== 'COMMIT')
+      if (commits && !UNSEEN.test(sql)) asOnlooker(() => watch?.onCommit(process))
+      if (!commits || process.survives('after commit')) {
+        // It may be written, and this process is not told.
+        if (commits) assertConnected(process, client)
+        return sql.includes('clock_timestamp()') ? atThisTime(result) : result
+      }
     }
-    stays = inside === client && isTransaction && text !== 'COMMIT'
-    return CLOCK.test(text) ? atThisTime(result) : result
+  } catch (error) {
+    stays = false
+    throw error
   } finally {
     if (!stays) leave(client)
   }
+  return never()
 }
 
 /** The server's clock is a simulated one. */
 function atThisTime(result: unknown): unknown {
   const { rows } = result as { rows: object[] }
-  return { rows: rows.map((row) => ({ ...row, at: watch.clock() })) }
-}
-
-/** Takes a step; false where the process is dead by then. */
-function take(process: SimulatedProcess, step: 'statement' | 'before commit' | 'after commit'): boolean {
-  try {
-    process.step(step)
-    return process.isAlive()
-  } catch {
-    return false
-  }
+  return { rows: rows.map((row) => ({ ...row, at: watch?.clock.wall() })) }
 }
 
 function assertConnected(process: SimulatedProcess, client: Client): void {
-  if (watch.isAway()) cutOff(process)
+  if (watch?.isLocked()) cutOff(process)
   if (!connections.get(process)?.has(client)) throw new BrokenConnection('Connection terminated unexpectedly')
 }
