@@ -48,8 +48,6 @@ export interface Request {
   number: number
   process: SimulatedProcess
   token: string
-  organization: string
-  collection: string
   job: string
   page: number
   filters: ListFilters
@@ -115,6 +113,11 @@ export function listenWith<All extends Told = Happening>(ears: Ears<All>): (told
 
 export function jobName(organization: string, collection: string): string {
   return `${organization} ${collection}`
+}
+
+export function splitJob(job: string): [organization: string, collection: string] {
+  const [organization = '', collection = ''] = job.split(' ')
+  return [organization, collection]
 }
 
 export function nameOf({ organization, collection }: Job): string {

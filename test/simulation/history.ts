@@ -1,6 +1,6 @@
 import { type Command, SYNC } from './commands.ts'
 import type { AimedBlow, Blow, Deed, Newest } from './happening.ts'
-import { type Change, createList, type ListFilters, type SimulatedList, type Spot } from './list.ts'
+import { type Change, createList, type ListFilters, type SimulatedList } from './list.ts'
 import { STEPS, type StepOfProcess } from './process.ts'
 import { createRandom, type Random } from './random.ts'
 import { jobsOf, makeSetting, type Setting } from './setting.ts'
@@ -71,7 +71,7 @@ function makeServerEvents(
 ): History['serverEvents'] {
   const changes = Array.from({ length: random.whole(0, 12) }, () => {
     const kind = random.pick(['update', 'update', 'respell'])
-    const change = { kind, place: random.whole(0, 40) }
+    const change: Change = { kind, place: random.whole(0, 40), to: 'end', count: 1 }
     return { before: random.whole(1, 30), deed: { kind: 'change', job: random.pick(jobs), change } as const }
   })
   const moves = isMoving ? jobs.flatMap((job) => makeMoves(random, job, isRefreshed)) : []
@@ -99,7 +99,7 @@ function makeMoves(random: Random, job: string, isRefreshed: boolean): History['
 }
 
 /** In which ways a list moves for a while; what is there several times happens more often. */
-type Motion = readonly Change['kind'][]
+type Motion = readonly (Change['kind'] | 'insert many' | 'delete many')[]
 
 /** In most lists that are refreshed, new items come all the time. */
 const OFTEN_NEW: readonly Motion[] = [
@@ -123,16 +123,14 @@ const MOTIONS: readonly Motion[] = [
 function createMotion(random: Random, isRefreshed: boolean): () => Change {
   const order = random.pick(['front', 'end', 'anywhere'])
   const motion = random.pick(isRefreshed && random.chance(0.6) ? OFTEN_NEW : MOTIONS)
-  const spot = (): Spot => (order === 'anywhere' ? { place: random.whole(0, 60) } : order)
-
   return () => {
-    const kind = random.pick(motion)
+    const drawn = random.pick(motion)
     const place = random.whole(0, 60)
-    if (kind === 'insert' || kind === 'list again') return { kind, to: spot() }
-    if (kind === 'insert many') return { kind, to: spot(), count: random.whole(2, 45) }
-    if (kind === 'move') return { kind, place, to: spot() }
-    if (kind === 'delete many') return { kind, place: random.pick([0, place]), count: random.whole(2, 40) }
-    return { kind, place }
+    const to = order === 'anywhere' ? random.whole(0, 60) : order
+    if (drawn === 'insert many') return { kind: 'insert', place, to, count: random.whole(2, 45) }
+    if (drawn === 'delete many')
+      return { kind: 'delete', place: random.pick([0, place]), to, count: random.whole(2, 40) }
+    return { kind: drawn, place, to, count: 1 }
   }
 }
 

@@ -2,7 +2,7 @@
 export interface ListItem {
   id: number
   version: number
-  spelling: 0 | 1
+  isRespelled: boolean
 }
 
 export interface SimulatedList {
@@ -14,25 +14,20 @@ export interface SimulatedList {
   nextId: number
 }
 
-/** Where an item is put: in front, at the end, or somewhere; `place` counts from 0 and wraps around. */
-export type Spot = 'front' | 'end' | { place: number }
-
 /** What can happen to a list between any two requests. Whoever adds a kind here adds what the oracle makes of it. */
-export type Change =
-  /** The item gets another version in its place. */
-  | { kind: 'update'; place: number }
-  /** The same version in other words: other order of its fields, 20.0 for 20. */
-  | { kind: 'respell'; place: number }
-  | { kind: 'insert'; to: Spot }
-  /** So many come at one stroke, each outside the one before. */
-  | { kind: 'insert many'; to: Spot; count: number }
-  | { kind: 'delete'; place: number }
-  /** As an update does in a list that is sorted by the time of the last one. */
-  | { kind: 'move'; place: number; to: Spot }
-  /** What was deleted last is listed again. */
-  | { kind: 'list again'; to: Spot }
-  /** So many in a row go at one stroke, from this place on. */
-  | { kind: 'delete many'; place: number; count: number }
+export interface Change {
+  /**
+   * `update`: the item gets another version in its place. `respell`: the same version in other words, with another order of its fields, 20.0 for
+   * 20. `move`: as an update does in a list that is sorted by the time of the last one. `list again`: what was deleted last.
+   */
+  kind: 'update' | 'respell' | 'insert' | 'delete' | 'move' | 'list again'
+  /** Where the item stands, from 0; it wraps around, so that a change fits a list of any length. */
+  place: number
+  /** Where one is put, likewise. */
+  to: 'front' | 'end' | number
+  /** So many are deleted in a row, or inserted, each outside the one before, at one stroke. */
+  count: number
+}
 
 /** What a change has done to the order in which items are listed. */
 export interface Movement {
@@ -42,76 +37,57 @@ export interface Movement {
 }
 
 export function createList(perPage: number, count: number): SimulatedList {
-  const items = Array.from({ length: count }, (_, index) => ({
-    id: index + 1,
+  const list: SimulatedList = { perPage, items: [], gone: [], nextId: 1 }
+  list.items.push(...newItems(list, count))
+  return list
+}
+
+function newItems(list: SimulatedList, count: number): ListItem[] {
+  return Array.from({ length: Math.max(0, count) }, () => ({
+    id: list.nextId++,
     version: 0,
-    spelling: 0 as const,
+    isRespelled: false,
   }))
-  return { perPage, items, gone: [], nextId: count + 1 }
 }
 
 /** Where many come again and again, nobody could read a list that has no bound. */
 const MOST_ITEMS = 150
 
-/** `place` counts from 0 and wraps around, so that a change fits a list of any length. */
-export function applyChange(list: SimulatedList, change: Change): Movement {
+export function applyChange(list: SimulatedList, { kind, place, to, count }: Change): Movement {
   const { items, gone } = list
-  switch (change.kind) {
-    case 'update':
-      return rewrite(items, change.place, (item) => ({ ...item, version: item.version + 1 }))
-    case 'respell':
-      return rewrite(items, change.place, (item) => ({ ...item, spelling: item.spelling === 0 ? 1 : 0 }))
-    case 'insert':
-      return add(items, newItems(list, 1), change.to)
-    case 'insert many':
-      return add(items, newItems(list, Math.min(change.count, MOST_ITEMS - items.length)), change.to)
-    case 'list again':
-      return add(items, gone.splice(-1), change.to)
-    case 'move': {
-      const { added: moved } = add(items, take(items, change.place, 1), change.to)
-      return { added: [], removed: [], moved }
+  const movement: Movement = { added: [], removed: [], moved: [] }
+  const at = place % Math.max(items.length, 1)
+  const item = items[at]
+  if (kind === 'update') {
+    if (item) items[at] = { ...item, version: item.version + 1 }
+  } else if (kind === 'respell') {
+    if (item) items[at] = { ...item, isRespelled: !item.isRespelled }
+  } else if (kind === 'delete') {
+    const taken = items.splice(at, count)
+    gone.push(...taken)
+    movement.removed = taken.map(({ id }) => id)
+  } else {
+    const put =
+      kind === 'insert'
+        ? newItems(list, Math.min(count, MOST_ITEMS - items.length))
+        : kind === 'move'
+          ? items.splice(at, 1)
+          : gone.splice(-1)
+    for (const one of put) {
+      const index = to === 'front' ? 0 : to === 'end' ? items.length : to % (items.length + 1)
+      items.splice(index, 0, one)
     }
-    case 'delete':
-    case 'delete many':
+    movement[kind === 'move' ? 'moved' : 'added'] = put.map(({ id }) => id)
   }
-  const taken = take(items, change.place, change.kind === 'delete' ? 1 : change.count)
-  gone.push(...taken)
-  return { added: [], removed: taken.map(({ id }) => id), moved: [] }
+  return movement
 }
 
-function newItems(list: SimulatedList, count: number): ListItem[] {
-  return Array.from({ length: Math.max(0, count) }, () => ({ id: list.nextId++, version: 0, spelling: 0 }))
-}
-
-function indexOf(items: readonly ListItem[], place: number): number {
-  return place % Math.max(items.length, 1)
-}
-
-function rewrite(items: ListItem[], place: number, anew: (item: ListItem) => ListItem): Movement {
-  const index = indexOf(items, place)
-  const item = items[index]
-  if (item) items[index] = anew(item)
-  return { added: [], removed: [], moved: [] }
-}
-
-function take(items: ListItem[], place: number, count: number): ListItem[] {
-  return items.splice(indexOf(items, place), count)
-}
-
-function add(items: ListItem[], added: readonly ListItem[], to: Spot): Movement {
-  for (const item of added) {
-    const index = to === 'front' ? 0 : to === 'end' ? items.length : to.place % (items.length + 1)
-    items.splice(index, 0, item)
-  }
-  return { added: added.map(({ id }) => id), removed: [], moved: [] }
-}
-
-export function itemText({ id, version, spelling }: ListItem): string {
+export function itemText({ id, version, isRespelled }: ListItem): string {
   const half = version % 3 === 2 ? '.5' : ''
   const note = version > 2 ? `,"note":"n${version}"` : ''
-  return spelling === 0
-    ? `{"id":${id},"amount":${version}${half},"version":${version}${note}}`
-    : `{"version":${version}, "amount":${version}${half || '.'}0,"id":${id}${note}}`
+  return isRespelled
+    ? `{"version":${version}, "amount":${version}${half || '.'}0,"id":${id}${note}}`
+    : `{"id":${id},"amount":${version}${half},"version":${version}${note}}`
 }
 
 /** What a request asks for beside the page. The one filter that the server knows takes the odd or the even ids. */

@@ -59,16 +59,12 @@ export function createNetwork(
     async (url, headers, signal) => {
       signal.throwIfAborted()
       process.step('request')
-      const organization = headers['x-service-organization'] ?? ''
-      const collection = url.pathname.split('/').at(-1) ?? ''
-      const job = jobName(organization, collection)
+      const job = jobName(headers['x-service-organization'] ?? '', url.pathname.split('/').at(-1) ?? '')
       const parity = url.searchParams.get('parity')
       const request: Request = {
         number: ++sent,
         process,
         token: (headers.authorization ?? '').replace(/^Bearer /, ''),
-        organization,
-        collection,
         job,
         page: Number(url.searchParams.get('page') ?? '1'),
         filters: parity === null ? {} : { parity },

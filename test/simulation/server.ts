@@ -1,4 +1,12 @@
-import { type Headers, knownOfJobs, listenWith, type Outcome, type Request, type Tell } from './happening.ts'
+import {
+  type Headers,
+  knownOfJobs,
+  listenWith,
+  type Outcome,
+  type Request,
+  splitJob,
+  type Tell,
+} from './happening.ts'
 import type { History } from './history.ts'
 import { applyChange, type ListPage, pageAt, pageBody } from './list.ts'
 import type { Random } from './random.ts'
@@ -42,23 +50,29 @@ function createThrottle({ limits, headers }: ThrottleRules) {
   }
 }
 
-/** What goes wrong with a request whatever it asks for. */
-const FAULTS = [
-  'reset before it arrives',
-  'reset on the way back',
-  'silence',
-  'body breaks off',
-  '500',
-  '502',
-  '408',
-  '503',
-  '503 for a moment',
-  '503 for hours',
-  '403',
-  '404',
-] as const
+/** What goes wrong with a request whatever it asks for. `respond` is what the application does with it, or fails with. */
+type Fault = (respond: (failure?: Outcome) => Outcome, random: Random) => Outcome
 
-type Fault = (typeof FAULTS)[number]
+const FAULTS: readonly Fault[] = [
+  // Before the application sees it: the network, a proxy, maintenance. Nothing is counted.
+  () => ({ kind: 'reset' }),
+  () => answer(502, {}, '<html><title>nginx</title></html>'),
+  () => answer(408, {}, '<html><title>nginx</title></html>'),
+  () => refusal(503, {}, 'Service Unavailable'),
+  (_, random) => refusal(503, { 'retry-after': `${random.whole(1, 120)}` }, 'Be right back.'),
+  (_, random) => refusal(503, { 'retry-after': `${random.whole(901, 20_000)}` }, 'Maintenance'),
+  (respond) => respond(refusal(500, {}, 'Server Error')),
+  (respond) => respond(refusal(403, {}, 'No member.')),
+  (respond) => respond(refusal(404, {}, 'Organization not found.')),
+  // On the way back.
+  (respond) => lost(respond(), 'reset'),
+  (respond) => lost(respond(), 'silence'),
+  (respond, random) => {
+    const outcome = respond()
+    if (outcome.kind !== 'answer' || !outcome.page) return outcome
+    return { ...outcome, body: outcome.body.slice(0, random.whole(1, outcome.body.length - 1)), page: null }
+  },
+]
 
 /** The simulated Administration API. */
 export type Server = ReturnType<typeof createServer>
@@ -80,21 +94,16 @@ export function createServer({ setting, lists, serverEvents: events }: History, 
   }
 
   /** Authentication comes first, then the throttle, then everything else; failures inside are counted. */
-  function respond(
-    { token, job, page, collection, filters }: Request,
-    fault: Fault | null,
-    now: number,
-  ): Outcome {
+  function respond({ token, job, page, filters }: Request, now: number, failure?: Outcome): Outcome {
     if (revoked.has(token)) return refusal(401, {}, 'Unauthenticated.')
     const { admitted, headers } = count(token, now)
     if (!admitted) return refusal(429, headers, 'Too Many Attempts.')
     const list = lists.get(job)
-    if (fault === '404' || !list) return refusal(404, headers, 'Organization not found.')
-    if (fault === '403') return refusal(403, headers, 'No member.')
-    if (fault === '500') return refusal(500, headers, 'Server Error')
+    if (!list) return refusal(404, headers, 'Organization not found.')
+    if (failure?.kind === 'answer') return { ...failure, headers }
     const found = pageAt(list, page, filters)
-    const body = pageBody(found, `${BASE_URL}/api/v1/admin/${collection}`, filters)
-    return answer(200, headers, body, found)
+    const [, collection] = splitJob(job)
+    return answer(200, headers, pageBody(found, `${BASE_URL}/api/v1/admin/${collection}`, filters), found)
   }
 
   return {
@@ -103,8 +112,8 @@ export function createServer({ setting, lists, serverEvents: events }: History, 
       received++
       act((before) => before <= received)
       if (random.chance(setting.strangers)) count(request.token, now)
-      const fault = random.chance(weather) ? random.pick(FAULTS) : null
-      return inFront(fault, random) ?? onTheWayBack(respond(request, fault, now), fault, random)
+      const fault: Fault = random.chance(weather) ? random.pick(FAULTS) : (works) => works()
+      return fault((failure) => respond(request, now, failure), random)
     },
     hear: listenWith({
       weather({ faults }) {
@@ -126,25 +135,8 @@ export function createServer({ setting, lists, serverEvents: events }: History, 
   }
 }
 
-/** What happens before the application sees the request: the network, a proxy, maintenance. Nothing is counted. */
-function inFront(fault: Fault | null, random: Random): Outcome | null {
-  const maintenance = (least: number, most: number, message: string) =>
-    refusal(503, { 'retry-after': String(random.whole(least, most)) }, message)
-  if (fault === 'reset before it arrives') return { kind: 'reset' }
-  if (fault === '502' || fault === '408')
-    return answer(Number(fault), {}, '<html><title>nginx</title></html>')
-  if (fault === '503') return refusal(503, {}, 'Service Unavailable')
-  if (fault === '503 for a moment') return maintenance(1, 120, 'Be right back.')
-  if (fault === '503 for hours') return maintenance(901, 20_000, 'Maintenance')
-  return null
-}
-
-function onTheWayBack(outcome: Outcome, fault: Fault | null, random: Random): Outcome {
-  if (fault === 'reset on the way back') return { kind: 'reset' }
-  if (fault === 'silence') return { kind: 'silence' }
-  if (fault !== 'body breaks off' || outcome.kind !== 'answer' || !outcome.page) return outcome
-  const { body } = outcome
-  return { ...outcome, body: body.slice(0, random.whole(1, body.length - 1)), page: null }
+function lost(_answer: Outcome, kind: 'reset' | 'silence'): Outcome {
+  return { kind }
 }
 
 function answer(status: number, headers: Headers, body: string, page: ListPage | null = null): Outcome {

@@ -1,4 +1,5 @@
 import type { VirtualClock } from '../clock.ts'
+import { splitJob } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import type { Setting } from '../setting.ts'
 
@@ -45,9 +46,4 @@ export function readerOf(rows: MirrorReader['rows']): MirrorReader {
 /** As the mirror writes times. */
 export function iso(ms: number): string {
   return new Date(ms).toISOString()
-}
-
-export function splitJob(job: string): [organization: string, collection: string] {
-  const [organization = '', collection = ''] = job.split(' ')
-  return [organization, collection]
 }

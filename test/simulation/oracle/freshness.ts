@@ -133,8 +133,7 @@ export function watchFreshness(
     'list changed'({ job, change, movement: { added, removed, moved } }) {
       const known = jobs.of(job)
       for (const id of [...removed, ...moved]) known.arrived.delete(id)
-      const to = 'to' in change ? change.to : null
-      const end = to === 'front' ? 'first' : to === 'end' ? 'last' : null
+      const end = change.to === 'front' ? 'first' : change.to === 'end' ? 'last' : null
       if (end) for (const id of added) known.arrived.set(id, end)
       const ways = known.underWay?.ways
       if (added.length > 0) ways?.add(end ? `added ${end}` : 'added inside')

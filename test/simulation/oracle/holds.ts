@@ -1,4 +1,4 @@
-import { listenWith } from '../happening.ts'
+import { listenWith, splitJob } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import type { OracleContext } from './context.ts'
 import type { Finding } from './ledger.ts'
@@ -42,7 +42,7 @@ export function watchHolds(context: OracleContext) {
 
   return listenWith<Finding>({
     claimed({ process, job }) {
-      const [organization = ''] = job.split(' ')
+      const [organization] = splitJob(job)
       const token = tokenOf(process, organization)
       // Who comes with another token than the one that was refused lifts the hold, also for a process that still has the old one.
       for (const [other, hold] of holds)
@@ -51,7 +51,8 @@ export function watchHolds(context: OracleContext) {
       if (hold?.organizations.has(organization) && isKnown(hold, process)) takenHeld.set(job, process)
       else takenHeld.delete(job)
     },
-    sent({ request: { process, token, organization, job, number, page } }) {
+    sent({ request: { process, token, job, number, page } }) {
+      const [organization] = splitJob(job)
       const request = `${process.name} sends request ${number} (${job} page ${page})`
       if (refusedRuns.get(job) === process) complain(`${request} after a 401 in the same run`, job)
       const hold = holds.get(token)

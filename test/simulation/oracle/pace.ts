@@ -1,4 +1,11 @@
-import { type HappeningOf, knownOfJobs, listenWith, type Outcome, type Request } from '../happening.ts'
+import {
+  type HappeningOf,
+  knownOfJobs,
+  listenWith,
+  type Outcome,
+  type Request,
+  splitJob,
+} from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { iso, type OracleContext } from './context.ts'
 import type { Finding } from './ledger.ts'
@@ -23,7 +30,8 @@ export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: O
   /** What a server that failed wants of the run that met it. */
   const notBefore = new Map<string, Closure>()
 
-  function scopeOf({ organization, token }: Request): string {
+  function scopeOf({ job, token }: Request): string {
+    const [organization] = splitJob(job)
     return { token, organization, all: 'all' }[rateLimit.scope]
   }
 
@@ -108,8 +116,7 @@ export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: O
       const former = setting.tenants.filter(({ id }) => organizations.includes(id)).map(({ token }) => token)
       for (const scope of ['all', ...current, ...former]) closures.delete(scope)
       // Seed 424337: what a 503 asked for is forgotten with the pauses of its budget.
-      for (const job of notBefore.keys())
-        if (organizations.some((id) => job.startsWith(`${id} `))) notBefore.delete(job)
+      for (const job of notBefore.keys()) if (organizations.includes(splitJob(job)[0])) notBefore.delete(job)
     },
     over({ process }) {
       for (const [scope, closure] of closures)

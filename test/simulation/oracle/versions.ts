@@ -1,14 +1,13 @@
-import { knownOfJobs, listenWith } from '../happening.ts'
+import { knownOfJobs, listenWith, splitJob } from '../happening.ts'
 import { itemText, type ListFilters, type ListItem, listedItems, type SimulatedList } from '../list.ts'
-import { iso, type OracleContext, type Row, splitJob } from './context.ts'
+import { iso, type OracleContext, type Row } from './context.ts'
 import type { Finding, PageInHand, WalkRow } from './ledger.ts'
 
 interface Version {
+  id: number
   version: number
   text: string
   from: string
-  /** Until when it was live, and why no longer; null while it is. */
-  ended: { at: string; reason: string } | null
   /** When the item came into the list, this time. */
   firstSeen: string
 }
@@ -27,6 +26,15 @@ export interface Gone {
   reason: string | null
 }
 
+const newJob = () => ({
+  live: new Map<number, Version>(),
+  /** Those of before, each with the end of its time and the reason for it, in the order of their ends. */
+  ended: [] as (Version & { to: string; reason: string })[],
+  /** The time of the last page that whoever has the job must know of. */
+  last: '',
+})
+type JobKnowledge = ReturnType<typeof newJob>
+
 export type Versions = ReturnType<typeof knowVersions>
 
 /**
@@ -35,21 +43,11 @@ export type Versions = ReturnType<typeof knowVersions>
  * instant is what is known here to have been written before it.
  */
 export function knowVersions({ now, wall, wasSet, setting, mirror, complain }: OracleContext) {
-  const jobs = knownOfJobs(() => ({
-    /** By key, the oldest first. */
-    items: new Map<number, Version[]>(),
-    /** The time of the last page that whoever has the job must know of. */
-    last: '',
-  }))
+  const { keepsHistory } = setting
+  const jobs = knownOfJobs(newJob)
 
-  function liveOf(job: string, id: number): Version | undefined {
-    const last = jobs.of(job).items.get(id)?.at(-1)
-    return last?.ended ? undefined : last
-  }
-
-  function liveIds(job: string): number[] {
-    return [...jobs.of(job).items.keys()].filter((id) => liveOf(job, id)).toSorted((a, b) => a - b)
-  }
+  const liveOf = (job: string, id: number): Version | undefined => jobs.of(job).live.get(id)
+  const liveIds = (job: string): number[] => byId([...jobs.of(job).live.values()]).map(({ id }) => id)
 
   /** Rows of a job in a table of its collection. */
   function rowsOf(job: string, select: string, table: string, and = '', ...values: unknown[]): Row[] {
@@ -65,17 +63,18 @@ export function knowVersions({ now, wall, wasSet, setting, mirror, complain }: O
    * refresh, whose time its rows alone have.
    */
   function write(inHand: PageInHand, walk: WalkRow | null): WrittenPage {
-    const { page, request } = inHand
-    const { job } = request
+    const { items } = inHand.page
+    const { job } = inHand.request
+    const known = jobs.of(job)
     const rows = rawRows(job)
-    const changed = page.items.filter(({ id, version }) => liveOf(job, id)?.version !== version)
+    const changed = items.filter(({ id, version }) => known.live.get(id)?.version !== version)
     const times = changed.flatMap(({ id }) => rows.get(id)?._changed_at ?? []).map(String)
     const at = walk?.updated_at ?? times.toSorted()[0] ?? null
     checkTime(inHand, at, walk === null, changed)
-    const added = changed.filter(({ id }) => !liveOf(job, id)).length
-    for (const item of changed) note(job, item, at ?? '')
-    for (const { id } of page.items) compareLive(job, id, rows.get(id))
-    return { at, items: page.items.length, added, changed: changed.length - added }
+    const added = changed.filter(({ id }) => !known.live.has(id)).length
+    for (const item of changed) note(known, item, at ?? '')
+    for (const { id } of items) compareLive(job, id, rows.get(id))
+    return { at, items: items.length, added, changed: changed.length - added }
   }
 
   /**
@@ -88,55 +87,51 @@ export function knowVersions({ now, wall, wasSet, setting, mirror, complain }: O
     at: string | null,
     isLater: boolean,
     items: readonly ListItem[],
-  ) {
+  ): void {
     const known = jobs.of(job)
     const passed = now() - came.at
     const lastKnown = known.last === '' ? '' : iso(Date.parse(known.last) + (isLater ? 1 : 0))
-    const least = [iso(wall() - passed), lastKnown].toSorted()[1] ?? ''
+    const least = later(iso(wall() - passed), lastKnown)
     const most = iso(wasSet() ? now() : came.wall + passed)
     if (at !== null && (at < least || at > most))
       complain(`a page is written at ${at}, which was to be between ${least} and ${most}`, job)
     // A version does not begin before the last one ended: such a row does not say when its page was written.
-    if (isLater && items.some(({ id }) => floorOf(job, id) === at)) return
+    if (isLater && items.some(({ id }) => floorOf(known, id) === at)) return
     known.last = at ?? known.last
   }
 
   /** Until when the last version is known to have been live. */
-  function floorOf(job: string, id: number): string {
-    const last = jobs.of(job).items.get(id)?.at(-1)
-    if (!last?.ended) return last?.from ?? ''
-    return setting.keepsHistory ? last.ended.at : ''
+  function floorOf({ live, ended }: JobKnowledge, id: number): string {
+    const before = keepsHistory ? ended.findLast((one) => one.id === id)?.to : ''
+    return live.get(id)?.from ?? before ?? ''
   }
 
-  function note(job: string, item: ListItem, at: string): void {
-    const { items } = jobs.of(job)
-    const live = liveOf(job, item.id)
-    const from = [at, floorOf(job, item.id)].toSorted()[1] ?? at
-    if (live) live.ended = { at: from, reason: 'changed' }
-    const { version } = item
-    const firstSeen = live?.firstSeen ?? from
+  function note(known: JobKnowledge, item: ListItem, at: string): void {
+    const { id, version } = item
+    const before = known.live.get(id)
+    const from = later(at, floorOf(known, id))
+    if (before) known.ended.push({ ...before, to: from, reason: 'changed' })
     const text = respelled(itemText(item))
-    items.set(item.id, [...(items.get(item.id) ?? []), { version, text, from, ended: null, firstSeen }])
+    known.live.set(id, { id, version, text, from, firstSeen: before?.firstSeen ?? from })
   }
 
   /** Takes note of rows that are gone, since when and why they say themselves. */
   function takeGone(job: string): Gone[] {
-    const live = liveIds(job)
+    const { live, ended } = jobs.of(job)
+    if (live.size === 0) return []
     const there = rawRows(job)
-    return live.filter((id) => !there.has(id)).map((id) => bury(job, id))
-  }
-
-  function bury(job: string, id: number): Gone {
-    const version = liveOf(job, id)
     const last = "AND id = ? AND _reason <> 'changed' ORDER BY _valid_to DESC LIMIT 1"
-    const [end] = rowsOf(job, '_valid_to AS at, _reason AS reason', '_history', last, id)
-    const at = end ? String(end.at) : iso(wall())
-    const reason = end ? String(end.reason) : null
-    const keeps = setting.keepsHistory
-    if (version && keeps && (!end || at < version.from || (at > iso(wall()) && at > version.from)))
-      complain(`item ${id} was removed at ${at}, and has been as it was since ${version.from}`, job)
-    if (version) version.ended = { at, reason: reason ?? 'removed' }
-    return { id, reason: keeps ? reason : null }
+    return byId([...live.values()].filter(({ id }) => !there.has(id))).map((version) => {
+      const { id, from } = version
+      const [end] = rowsOf(job, '_valid_to AS at, _reason AS reason', '_history', last, id)
+      const to = end ? String(end.at) : iso(wall())
+      const reason = end ? String(end.reason) : null
+      if (keepsHistory && (!end || to < from || (to > iso(wall()) && to > from)))
+        complain(`item ${id} was removed at ${to}, and has been as it was since ${from}`, job)
+      live.delete(id)
+      ended.push({ ...version, to, reason: reason ?? 'removed' })
+      return { id, reason: keepsHistory ? reason : null }
+    })
   }
 
   function compareLive(job: string, id: number, row: Row | undefined): void {
@@ -153,33 +148,27 @@ export function knowVersions({ now, wall, wasSet, setting, mirror, complain }: O
 
   /** The whole mirror of a job against all that was written. */
   function compareAll(job: string): void {
-    const ids = liveIds(job)
+    const { live, ended } = jobs.of(job)
     const status = mirror.statusOf(job)
-    if (status && status.rows !== ids.length)
-      complain(`${ids.length} items are live, and sync_status counts ${status.rows}`, job)
-    const { items } = jobs.of(job)
-    if (items.size === 0) return
+    if (status && status.rows !== live.size)
+      complain(`${live.size} items are live, and sync_status counts ${status.rows}`, job)
+    if (live.size + ended.length === 0) return
     const rows = rawRows(job)
-    if (rows.size !== ids.length) complain(`${rows.size} rows stand for ${ids.length} items`, job)
-    for (const id of ids) compareLive(job, id, rows.get(id))
+    if (rows.size !== live.size) complain(`${rows.size} rows stand for ${live.size} items`, job)
+    for (const id of live.keys()) compareLive(job, id, rows.get(id))
 
     const typed = rowsOf(job, 'id, version, _first_seen_at, _changed_at', '', 'ORDER BY id')
-    const live = ids.map((id) => {
-      const { version, firstSeen, from } = liveOf(job, id) ?? {}
+    const versions = byId([...live.values()]).map(({ id, version, firstSeen, from }) => {
       return { id, version, _first_seen_at: firstSeen, _changed_at: from }
     })
-    if (JSON.stringify(typed) !== JSON.stringify(live))
+    if (JSON.stringify(typed) !== JSON.stringify(versions))
       complain('the typed rows are not the live versions', job)
 
     const order = 'ORDER BY id, _valid_from, _valid_to, rowid'
     const history = rowsOf(job, 'id, _json, _valid_from, _valid_to, _reason', '_history', order)
-    const ended = [...items]
-      .toSorted(([a], [b]) => a - b)
-      .flatMap(([id, versions]) => versions.map((version) => ({ id, ...version })))
-      .flatMap(({ id, text, from, ended: end }) =>
-        end ? [{ id, _json: text, _valid_from: from, _valid_to: end.at, _reason: end.reason }] : [],
-      )
-    const expected = setting.keepsHistory ? ended : []
+    const expected = byId(keepsHistory ? ended : []).map(({ id, text, from, to, reason }) => {
+      return { id, _json: text, _valid_from: from, _valid_to: to, _reason: reason }
+    })
     const found = history.map((row) => ({ ...row, _json: respelled(row._json) }))
     if (JSON.stringify(found) !== JSON.stringify(expected))
       complain(`the history is ${JSON.stringify(history)}, and should be ${JSON.stringify(expected)}`, job)
@@ -202,6 +191,14 @@ export function knowVersions({ now, wall, wasSet, setting, mirror, complain }: O
     })
 
   return { watch, takeGone, liveIds, liveOf, compareAll, difference }
+}
+
+function byId<Of extends { id: number }>(rows: readonly Of[]): Of[] {
+  return rows.toSorted((one, other) => one.id - other.id)
+}
+
+function later(one: string, other: string): string {
+  return one > other ? one : other
 }
 
 /** White space, escapes and the spelling of a number are not promised: these lists have no number that a double does not hold. */

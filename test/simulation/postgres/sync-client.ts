@@ -1,5 +1,12 @@
-import path from 'node:path'
-import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import {
+  isMainThread,
+  MessageChannel,
+  type MessagePort,
+  receiveMessageOnPort,
+  Worker,
+  workerData,
+} from 'node:worker_threads'
+import { Client, types } from 'pg'
 import type { Row } from '../oracle/context.ts'
 
 /** Asks the server while everything else stands still: what looks on takes no time. */
@@ -9,16 +16,20 @@ export interface SyncClient {
   close(): void
 }
 
+interface ThreadData {
+  url: string
+  answered: Int32Array
+  port: MessagePort
+}
+
 const LONGEST_MS = 60_000
 
 /** `url`: with the password. */
 export function createSyncClient(url: string): SyncClient {
   const answered = new Int32Array(new SharedArrayBuffer(4))
   const { port1: ours, port2: port } = new MessageChannel()
-  const worker = new Worker(path.resolve(import.meta.dirname, 'sync-child.ts'), {
-    workerData: { url, answered, port },
-    transferList: [port],
-  })
+  const data: ThreadData = { url, answered, port }
+  const worker = new Worker(import.meta.filename, { workerData: data, transferList: [port] })
   worker.unref()
   ours.unref()
   return {
@@ -34,3 +45,29 @@ export function createSyncClient(url: string): SyncClient {
     close: () => void worker.terminate(),
   }
 }
+
+/** The thread that asks the server. */
+function answerAll({ url, answered, port }: ThreadData): void {
+  const client = new Client({ connectionString: url, types: { getTypeParser } })
+  client.on('error', () => {})
+  const connected = client.connect()
+  port.on('message', async (question: { text: string; values: unknown[] }) => {
+    try {
+      await connected
+      const { rows } = await client.query(question)
+      port.postMessage({ rows })
+    } catch (error) {
+      port.postMessage({ error: String(error) })
+    }
+    Atomics.store(answered, 0, 1)
+    Atomics.notify(answered, 0)
+  })
+}
+
+function getTypeParser(type: number) {
+  if (type === 20 || type === 23) return Number
+  if (type === 1184) return (text: string) => new Date(text).toISOString()
+  return types.getTypeParser(type)
+}
+
+if (!isMainThread) answerAll(workerData as ThreadData)
