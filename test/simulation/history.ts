@@ -146,9 +146,9 @@ function makeDeeds(random: Random, setting: Setting, jobs: readonly string[]): T
     const command = makeCommand(random, setting)
     const blow = makeBlow(random, isRefreshed)
     const blows = isLeftAlone ? [] : [blow]
+    const times = isRefreshed ? [MINUTE, 5 * MINUTE, HOUR / 4] : [5 * MINUTE, HOUR, 4 * HOUR]
     // The others end by themselves.
-    if (command.kind === 'start')
-      blows.push({ blow: 'signal', ms: random.pick([MINUTE, 5 * MINUTE, isRefreshed ? HOUR / 4 : HOUR]) })
+    if (command.kind === 'start') blows.push({ blow: 'signal', ms: random.pick(times) })
     deeds.push({ at, deed: { kind: 'start', command, blows } })
     // Who is told to stop while somebody holds the mirror's lock must not wait for its end.
     if (!isLeftAlone && blow.blow === 'signal' && 'ms' in blow && blow.ms % 4 === 0)

@@ -56,14 +56,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'the hold of a refused token is not kept',
     seed: 7,
-    complaint: /though its organization is held$/,
+    complaint: / held$/,
     statement: (statement) =>
       /\bSET held_since = [?$:]|\bINTO sync_refused_tokens\b/.test(statement.sql) ? null : statement,
   },
   {
     name: 'a pause that the server asks for is not heard',
     seed: 0,
-    complaint: /leaves sooner than the server/,
+    complaint: /leaves (?:sooner than|while) the server/,
     exchange: (exchange) => async (url, headers, signal) => {
       const { headers: told, ...answer } = await exchange(url, headers, signal)
       const { 'retry-after': _seconds, 'x-ratelimit-reset': _end, ...rest } = told

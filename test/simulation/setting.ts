@@ -100,7 +100,7 @@ function makeConfig(
       orders: { history },
       establishments: collections.includes('establishments') ? { history } : false,
     },
-    schedule: random.pick(['*/5 * * * *', '*/15 * * * *', '0 * * * *']),
+    schedule: random.pick(['*/15 * * * *', '0 * * * *']),
     organizations: tenants.map(({ id, name, token }) => ({ id, name, token })),
   }
   return parseConfig(JSON.stringify(given), '/config.yaml', { env: {}, tokens: 'resolve' })
