@@ -146,7 +146,7 @@ function makeDeeds(random: Random, setting: Setting, jobs: readonly string[]): T
     const command = makeCommand(random, setting)
     const blow = makeBlow(random, isRefreshed)
     const blows = isLeftAlone ? [] : [blow]
-    const times = isRefreshed ? [MINUTE, 5 * MINUTE, HOUR / 4] : [5 * MINUTE, HOUR, 4 * HOUR]
+    const times = isRefreshed ? [2 * MINUTE, 10 * MINUTE, HOUR / 2] : [5 * MINUTE, HOUR, 6 * HOUR]
     // The others end by themselves.
     if (command.kind === 'start') blows.push({ blow: 'signal', ms: random.pick(times) })
     deeds.push({ at, deed: { kind: 'start', command, blows } })
