@@ -97,8 +97,9 @@ export type Happening =
 export type Tell = (happening: Happening) => void
 
 /** One of several things that may be told. */
-interface Told {
+interface Told extends Partial<OfJob> {
   kind: string
+  request?: Request
 }
 
 /** What somebody does about what concerns him. */
@@ -109,6 +110,11 @@ export function listenWith<All extends Told = Happening>(ears: Ears<All>): (told
     const hear = ears[told.kind as All['kind']] as ((told: All) => unknown) | undefined
     hear?.(told)
   }
+}
+
+/** Who did it, and to which job, where it says so. */
+export function concernOf(told: Told): Pick<Told, 'process' | 'job'> {
+  return told.request ?? told
 }
 
 export function jobName(organization: string, collection: string): string {

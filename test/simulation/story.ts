@@ -1,4 +1,5 @@
-import { type Happening, listenWith, type Outcome, type Request } from './happening.ts'
+import { concernOf, type Happening, listenWith } from './happening.ts'
+import type { ListItem } from './list.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Tenant } from './setting.ts'
 
@@ -41,8 +42,8 @@ export function createStory(now: () => number, tenants: readonly Tenant[]) {
     counts,
     count: (...what: string[]) => what.reduce((sum, one) => sum + (counts[one] ?? 0), 0),
     /** The last of it, and the last of what concerned a job; or all of it. */
-    text(job: string | undefined, last = LAST): string {
-      const about = moments.filter(({ happening }) => job === jobOf(happening))
+    text(job?: string, last = LAST): string {
+      const about = moments.filter(({ happening }) => job !== undefined && job === concernOf(happening).job)
       const shown = new Set([...moments.slice(-last), ...about.slice(-last)])
       return moments
         .filter((moment) => shown.has(moment))
@@ -55,33 +56,15 @@ export function createStory(now: () => number, tenants: readonly Tenant[]) {
   }
 }
 
-/** Organization and collection, where it is about one. */
-export function jobOf(happening: Happening): string | null {
-  if ('request' in happening) return happening.request.job
-  return 'job' in happening ? happening.job : null
-}
-
-/** Its kind, who did it, and each further part by its name. */
+/** Its kind, and its parts as JSON. */
 function inWords({ kind, ...told }: Happening): string {
-  const parts = Object.entries(told).map(([name, value]) => {
+  return `${kind} ${JSON.stringify(told, (name, value: unknown) => {
     if (name === 'process') return (value as SimulatedProcess).name
-    if (name === 'request') return requestInWords(value as Request)
-    if (name === 'outcome') return outcomeInWords(value as Outcome)
-    if (value instanceof Error) return value.message
-    return `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`
-  })
-  return [kind, ...parts].join(' ')
-}
-
-function requestInWords({ process, number, job, page, reader, token }: Request): string {
-  return `${number} of ${process.name} for ${job} page ${page}, a ${reader}'s, with ${token}:`
-}
-
-function outcomeInWords(outcome: Outcome): string {
-  if (outcome.kind !== 'answer') return outcome.kind
-  const items = outcome.page?.items.map(({ id, version }) => `${id}v${version}`) ?? []
-  const told = Object.entries(outcome.headers).map(([name, value]) => `${name} ${value}`)
-  return [outcome.status, ...items, ...told].join(' ')
+    if (name === 'items') return (value as ListItem[]).map(({ id, version }) => `${id}v${version}`).join(' ')
+    // It says what the page says.
+    if (name === 'body') return undefined
+    return value instanceof Error ? value.message : value
+  })}`
 }
 
 export function addCounts(sum: Counts, more: Counts): Counts {

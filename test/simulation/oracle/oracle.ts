@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import type { Happening, Request } from '../happening.ts'
+import { concernOf, type Happening } from '../happening.ts'
 import type { ListFilters, SimulatedList } from '../list.ts'
 import type { OracleContext } from './context.ts'
 import { watchFreshness } from './freshness.ts'
@@ -41,8 +41,7 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
 
   /** What is left of an overtaken process: its last answer, and the end of a run that its successor has ended already. */
   function isOfOvertaken(found: Finding): boolean {
-    const told: object = 'request' in found ? found.request : found
-    const { process, job } = told as Partial<Pick<Request, 'process' | 'job'>>
+    const { process, job } = concernOf(found)
     return process !== undefined && job !== undefined && owners.isOvertaken(process, job)
   }
 
