@@ -27,6 +27,8 @@ function open(changed: Partial<OpenWalk> = {}): OpenWalk {
 
 const FULL_BACKFILL = open({ id: 2, origin: 'backfill' })
 const PARTIAL_BACKFILL = open({ id: 3, origin: 'backfill', kind: 'partial', firstPage: 5 })
+const OTHER_PART = open({ ...PARTIAL_BACKFILL, filters: '{"state":"open"}' })
+const ALL = [open(), FULL_BACKFILL, PARTIAL_BACKFILL]
 const OLD = NOW - 86_400_001
 
 describe('the walk that a run resumes', () => {
@@ -40,30 +42,18 @@ describe('the walk that a run resumes', () => {
     ['none of another path', SYNC, [open({ path: '/api/v2/orders' })], null, [1]],
     ['the latest of two', SYNC, [open(), open({ id: 4 })], 4, [1]],
     ['none of a backfill', SYNC, [FULL_BACKFILL, PARTIAL_BACKFILL], null, []],
-    ['its own beside those of backfills', SYNC, [open(), FULL_BACKFILL, PARTIAL_BACKFILL], 1, []],
+    ['its own beside those of backfills', SYNC, ALL, 1, []],
     ['a new full backfill', BACKFILL, [open()], null, []],
     ['a full backfill, resumed', BACKFILL, [open(), FULL_BACKFILL], 2, []],
     ['a full backfill, however old', BACKFILL, [open({ ...FULL_BACKFILL, updatedAt: 0 })], 2, []],
     ['a full backfill leaves another backfill alone', BACKFILL, [PARTIAL_BACKFILL], null, []],
     ['a partial one leaves the sync alone', PARTIAL, [open()], null, []],
-    ['a partial one, resumed', PARTIAL, [open(), FULL_BACKFILL, PARTIAL_BACKFILL], 3, []],
+    ['a partial one, resumed', PARTIAL, ALL, 3, []],
     ['no full one of the same list', { ...PARTIAL, firstPage: 1 }, [FULL_BACKFILL], null, []],
     ['no partial one of another page', { ...PARTIAL, firstPage: 6 }, [PARTIAL_BACKFILL], null, []],
-    [
-      'none of other filters',
-      PARTIAL,
-      [open({ ...PARTIAL_BACKFILL, filters: '{"state":"open"}' })],
-      null,
-      [],
-    ],
+    ['none of other filters', PARTIAL, [OTHER_PART], null, []],
     ['none after --restart', { ...BACKFILL, restart: true }, [FULL_BACKFILL], null, [2]],
-    [
-      'none after --restart, which leaves the others alone',
-      { ...PARTIAL, restart: true },
-      [open(), FULL_BACKFILL, PARTIAL_BACKFILL],
-      null,
-      [3],
-    ],
+    ['none after --restart, which leaves the others alone', { ...PARTIAL, restart: true }, ALL, null, [3]],
   ])('%s', (_what, plan, known, resume, abandon) => {
     const choice = chooseWalk(known, plan, JOB, NOW)
 
