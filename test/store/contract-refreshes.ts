@@ -182,16 +182,10 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
     })
 
     it('keep what the next one starts from, which a complete full walk keeps, too', async () => {
-      const { lease, walk, run } = await openWalk(['{"id":1}'])
+      const { lease, close } = await openWalk(['{"id":1}'])
       expect(lease).toMatchObject({ refresh: null, rowsAdded: 0 })
 
-      await store.closeWalk(lease, {
-        walkId: walk.id,
-        run,
-        outcome: STEADY,
-        removals: 'none',
-        refresh: STATE,
-      })
+      await close('none', STEADY, STATE)
       expect((await freeLease()).refresh).toEqual(STATE)
 
       const later = { ...STATE, settledAt: STATE.settledAt + 1, freshAsOf: STATE.freshAsOf + 1 }

@@ -2,6 +2,7 @@ import type { Rule } from '../../src/store/core/sql.ts'
 import { misfitColumns, storedFacts } from '../../src/store/core/status.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
+import type { RefreshState } from '../../src/sync/refresh/state.ts'
 import { filtersText } from '../../src/sync/resume.ts'
 import type { BeginRun, Lease, Removals, Run, RunOutcome, Store, Walk } from '../../src/sync/store.ts'
 import type { Job, WalkOutcome } from '../../src/sync/types.ts'
@@ -28,7 +29,11 @@ export interface OpenRun {
   /** Writes one answer with these items. */
   page(...texts: string[]): Promise<PageResult>
   missing(atOnce?: boolean): ReturnType<Store['findMissing']>
-  close(removals?: Removals, outcome?: WalkOutcome | null): ReturnType<Store['closeWalk']>
+  close(
+    removals?: Removals,
+    outcome?: WalkOutcome | null,
+    refresh?: RefreshState,
+  ): ReturnType<Store['closeWalk']>
   finish(status: RunOutcome['status'], code?: string | null): ReturnType<Store['finishRun']>
 }
 
@@ -74,8 +79,8 @@ export async function begin(
     },
     missing: (atOnce = false) =>
       store.findMissing(lease, { walkId: walk.id, keyed: seen.size, isSeen: (id) => seen.has(id), atOnce }),
-    close: (removals = 'none', outcome = STEADY) =>
-      store.closeWalk(lease, { walkId: walk.id, run, outcome, removals, refresh: null }),
+    close: (removals = 'none', outcome = STEADY, refresh) =>
+      store.closeWalk(lease, { walkId: walk.id, run, outcome, removals, refresh: refresh ?? null }),
     finish: (status, code = null) => store.finishRun(run, { status, errorCode: code, errorMessage: code }),
   }
 }

@@ -1,6 +1,45 @@
 import { describe, expect, it } from 'vitest'
-import { createCatalog, extendCatalog } from '../../../src/store/columns/catalog.ts'
-import { item, placeAll, placeItem, placePage } from './items.ts'
+import type { JsonObject } from '../../../src/json/value.ts'
+import {
+  type Catalog,
+  createCatalog,
+  type Extension,
+  extendCatalog,
+} from '../../../src/store/columns/catalog.ts'
+import { type TypedRow, toRow } from '../../../src/store/columns/row.ts'
+import { item } from './items.ts'
+
+/** A page's rows, and the column changes that they needed. */
+type Placed = Extension & { rows: TypedRow[] }
+
+/** The rows of a page of items. */
+function placePage(catalog: Catalog, items: readonly JsonObject[]): Placed {
+  const known = items.map((one) => toRow(catalog, one))
+  const fits = !known.includes(null)
+  const extension = fits ? { catalog, changes: [], notices: [] } : extendCatalog(catalog, [], items)
+  const rows = items.flatMap((one) => toRow(extension.catalog, one) ?? [])
+  if (rows.length < items.length) throw new Error('an item does not fit the columns that were made for it')
+  return { ...extension, rows }
+}
+
+/** A page of one item. */
+function placeItem(catalog: Catalog, one: JsonObject): Extension & TypedRow {
+  const { rows, ...extension } = placePage(catalog, [one])
+  return { ...extension, values: rows[0]?.values ?? new Map(), arrays: rows[0]?.arrays ?? [] }
+}
+
+/** Places items in turn, each in the catalog after the one before. */
+function placeAll(
+  texts: readonly string[],
+  start: Catalog = createCatalog([], [['id']]),
+): (Extension & TypedRow)[] {
+  let catalog = start
+  return texts.map((text) => {
+    const placement = placeItem(catalog, item(text))
+    catalog = placement.catalog
+    return placement
+  })
+}
 
 describe('an item’s row', () => {
   it.each([

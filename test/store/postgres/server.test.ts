@@ -102,11 +102,7 @@ const SOMEWHERE = newSchema({ url: 'postgres://me@there/db' })
 it.each([
   ['all of them', `${SOMEWHERE.schema} UTC off`, null],
   ['another schema', 'public UTC off', /^stands behind a pooler/],
-  [
-    'another zone',
-    `${SOMEWHERE.schema} Asia/Kolkata off`,
-    /^stands behind a pooler that refuses or drops the settings/,
-  ],
+  ['another zone', `${SOMEWHERE.schema} Asia/Kolkata off`, /^stands behind a pooler that refuses or drops/],
 ])('a connection is used only with the settings that it asked for: %s', (_which, settings, fault) => {
   expect(faultOf({ settings, version: '180001', only: 'off' }, SOMEWHERE, 'writing')).toEqual(
     fault && expect.stringMatching(fault),
@@ -116,21 +112,17 @@ it.each([
 it.each([
   // What the pool says where all its connections wait for answers.
   [
-    'timeout exceeded when trying to connect',
     '',
-    /^the PostgreSQL server at there:5432 answers no statement .* locked/,
+    'timeout exceeded when trying to connect',
+    /^the PostgreSQL server at there:5432 answers no .* locked/,
   ],
+  ['0A000', 'RDS Proxy currently doesn’t support command-line options', /stands behind a pooler/],
   [
-    'Feature not supported: RDS Proxy currently doesn’t support command-line options',
-    '0A000',
-    /stands behind a pooler/,
-  ],
-  [
-    'unsupported startup parameter: options',
     '08P01',
-    /stands behind a pooler .* put the address of the server itself into/,
+    'unsupported startup parameter: options',
+    /behind a pooler .* put the address of the server itself/,
   ],
-])('%s is told by its cause', (message, code, told) => {
+])('%s %s is told by its cause', (code, message, told) => {
   const error = Object.assign(new Error(message), code && { code })
 
   expect(translate(SOMEWHERE, error)).toHaveProperty('message', expect.stringMatching(told))
