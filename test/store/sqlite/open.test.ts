@@ -7,7 +7,7 @@ import { LATEST_VERSION } from '../../../src/store/schema.ts'
 import { translate } from '../../../src/store/sqlite/errors.ts'
 import { openForReading, openForWriting } from '../../../src/store/sqlite/open.ts'
 import { CAN_BE_REFUSED, NOBODY, openElsewhere } from '../../helpers/other-process.ts'
-import { IS_ROOT } from '../../helpers/processes.ts'
+import { IS_ROOT, mustRun } from '../../helpers/processes.ts'
 import { tempFolder } from '../../helpers/temp-folder.ts'
 
 // What every command says of such a file: test/stories/mirror-file.test.ts.
@@ -131,6 +131,14 @@ it.each<[string, RegExp, (file: string) => void]>([
     expect(() => openIt(file)).toThrow(file)
     expect(bytes().equals(before)).toBe(true)
   }
+})
+
+it('a pipe in the place of the mirror is refused without a wait', () => {
+  const file = newPlace()
+  mustRun('mkfifo', file)
+
+  for (const openIt of [openForWriting, openForReading])
+    expect(() => openIt(file)).toThrow(/is a pipe or a device, where a regular file/)
 })
 
 it.runIf(CAN_BE_REFUSED).each<[what: string, name: string, isMade: boolean, mode: number]>([
