@@ -3,7 +3,7 @@ import { createScene } from '../helpers/scene.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 
 // Items that are valid JSON, and traps: names that mean something to JavaScript, SQLite or ourselves, characters that a
-// terminal obeys, keys that are none. What else makes a key unusable: test/sync/items.test.ts; fields of any name: test/store/contract.ts.
+// terminal obeys, keys that are none. What else makes a key unusable: test/sync/items.test.ts; fields of any name: test/store/contract-columns.ts.
 
 const PLACED = [
   '{"id":1,"__proto__":{"polluted":1},"constructor":{"name":"x"},"toString":"y","hasOwnProperty":1,"then":2}',

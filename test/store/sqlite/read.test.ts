@@ -30,6 +30,7 @@ it('a reader rounds no whole number, and tells columns of one name apart', async
 })
 
 it.each([
+  'DELETE FROM orders',
   'DROP TABLE orders',
   'PRAGMA user_version = 999',
   'PRAGMA journal_mode = DELETE',
@@ -38,6 +39,7 @@ it.each([
   'BEGIN IMMEDIATE',
   'INSERT INTO orders (id) VALUES (1) RETURNING id',
   'SELECT 1; SELECT 2',
+  'SELECT nothing FROM orders',
   'SELEC 1',
   '',
 ])('a reader refuses SQL that does not only read: %s', async (sql) => {
