@@ -50,9 +50,7 @@ function pagesKept({ rows, value }: Workspace): number {
   const pages = walk?.pages ?? 0
   expect(walk).toMatchObject({ status: 'open', next_page: pages + 1 })
   expect(pages).toBeGreaterThan(0)
-  const ids = ITEMS.slice(0, 2 * pages).map(({ id }) => id)
-  for (const table of ['orders', 'orders_raw'])
-    expect(value(`SELECT group_concat(id) FROM ${table}`)).toBe(ids.join())
+  for (const table of ['orders', 'orders_raw']) expect(value(`SELECT count(*) FROM ${table}`)).toBe(2 * pages)
   expect(rows('SELECT status, error_code, pages FROM sync_runs')).toEqual([
     { status: 'failed', error_code: 'DATABASE', pages },
   ])
