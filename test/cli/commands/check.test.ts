@@ -139,6 +139,18 @@ it.for<[what: string, settings: Partial<Settings>, asked: number, bad: RegExp[]]
   },
 )
 
+it('what is wrong in the configuration goes before lists that are refused, exit code 2', async ({
+  scene,
+  check,
+}) => {
+  scene.api.instead = () => ({ status: 404, body: {} })
+  scene.configure({ organizations: [{ id: ACME.id, name: 'acme', tokenFile: 'missing' }, GLOBEX] })
+
+  const { code, bad } = await check()
+
+  expect([code, bad.length]).toEqual([2, 2])
+})
+
 it('a mirror that cannot be used goes before all else, exit code 4', async ({ scene, check }) => {
   scene.configure({ organizations: [{ id: ACME.id, name: 'acme', tokenFile: 'missing' }] })
   fs.writeFileSync(scene.workspace.mirror, 'no database, but somebody needs it')
