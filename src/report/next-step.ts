@@ -81,7 +81,7 @@ function stepTo(say: string | null, verb: Step['verb'] = null): Step {
 const SYNC = stepTo(null, 'sync')
 const WAIT = stepTo('wait: it is tried again by itself')
 
-/** Runs that went on with a walk and stopped where they had begun, after the one that first stopped there. */
+/** Runs that went on with a walk, and failed where they had begun. */
 const STOPS = 2
 
 function afterFailure(row: StatusRow, { isServed }: StepContext): Step {
@@ -98,7 +98,7 @@ function afterFailure(row: StatusRow, { isServed }: StepContext): Step {
 /** Of a page that always fails. */
 function passBy(row: StatusRow, page: number): Step {
   const { walk_stops: stops, walk_total: total, walk_rows_seen: seen, walk_pages: pages } = row
-  const failed = `page ${grouped(page)} failed in each of the last ${(stops ?? 0) + 1} runs, and the pages before it did not`
+  const failed = `page ${grouped(page)} failed in each of the last ${stops} runs, and the pages before it did not`
   // The items that are left fit on it: nothing is listed behind it.
   if (total !== null && seen !== null && pages !== null && total - seen <= seen / pages)
     return stepTo(`${failed}: once the API mends it`, 'sync')
