@@ -46,10 +46,7 @@ export async function startPostgres(): Promise<TestServer> {
     // Whatever the environment says of languages.
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
     createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: ['listen_addresses=127.0.0.1', 'fsync=off', 'unix_socket_directories='].flatMap((one) => [
-      '-c',
-      one,
-    ]),
+    postgresFlags: ['-clisten_addresses=127.0.0.1', '-cfsync=off', '-cunix_socket_directories='],
     onLog: () => {},
     onError: () => {},
   }

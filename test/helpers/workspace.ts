@@ -132,23 +132,16 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     return { ...ended, stdout: shown(stdout), stderr: shown(stderr), logs: logLines(shown(stderr)) }
   }
 
-  function rows<T>(sql: string): T[] {
-    const connection = new Database(mirror, { readonly: true })
+  function connected<T>(readonly: boolean, task: (connection: Database.Database) => T): T {
+    const connection = new Database(mirror, { readonly })
     try {
-      return connection.prepare(sql).all() as T[]
+      return task(connection)
     } finally {
       connection.close()
     }
   }
 
-  function change(sql: string): void {
-    const connection = new Database(mirror)
-    try {
-      connection.exec(sql)
-    } finally {
-      connection.close()
-    }
-  }
+  const rows = <T>(sql: string) => connected(true, (connection) => connection.prepare(sql).all() as T[])
 
   if (settings) configure(settings)
   const workspace: Workspace = {
@@ -165,7 +158,7 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
       return token
     },
     rows,
-    change,
+    change: (sql) => connected(false, (connection) => void connection.exec(sql)),
     value: (sql) => Object.values(rows(sql)[0] ?? {})[0],
   }
   atEndOfFile(() => {
@@ -185,16 +178,12 @@ function databaseFiles(folder: string): string[] {
 
 /** Where a token shows first: whole, encoded as in an address, or cut short. */
 export function leaksOf(tokens: Iterable<string>, texts: readonly string[]): Leak[] {
-  const lower = texts.map((text) => text.toLowerCase())
   return [...tokens].flatMap((token) => {
-    const needles = [token, encodeURIComponent(token)].map((needle) =>
-      needle.slice(0, SHORTEST).toLowerCase(),
-    )
-    for (const [index, text] of texts.entries()) {
-      const places = needles.map((needle) => lower[index]?.indexOf(needle) ?? -1)
-      const at = places.find((place) => place !== -1)
-      if (at !== undefined)
-        return [{ token, shown: JSON.stringify(text.slice(Math.max(0, at - 100), at + 60)) }]
+    const needles = [token, encodeURIComponent(token)].map((one) => RegExp.escape(one.slice(0, SHORTEST)))
+    const pattern = new RegExp(needles.join('|'), 'i')
+    for (const text of texts) {
+      const at = text.search(pattern)
+      if (at !== -1) return [{ token, shown: JSON.stringify(text.slice(Math.max(0, at - 100), at + 60)) }]
     }
     return []
   })

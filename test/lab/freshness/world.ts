@@ -68,9 +68,8 @@ export class World {
   /** The newest last, but for a list in no order. Those before `start` are gone. */
   readonly #items: Item[] = []
   #start = 0
-  /** What happens in each minute, to an item; null: one goes. Sorting all of it at once would take most of the time. */
-  readonly #happenings: { time: number; item: Item | null }[][]
-  #minute = 0
+  /** What happens, in its order, to an item; null: one goes. */
+  readonly #happenings: { time: number; item: Item | null }[] = []
   #next = 0
   readonly #missing = new Set<Item>()
   /** Listed rows that are missing or outdated now, and how many row-minutes of them there were until `last`. */
@@ -89,14 +88,14 @@ export class World {
     this.#setting = setting
     this.#random = random.fork()
     for (const item of all.slice(0, rows)) this.#add(item)
-    this.#happenings = Array.from({ length: Math.ceil(minutes) }, () => [])
-    const plan = (time: number, item: Item | null) => this.#happenings[Math.floor(time)]?.push({ time, item })
+    const plan = (time: number, item: Item | null) => time < minutes && this.#happenings.push({ time, item })
     for (const item of all.slice(rows)) plan(item.born, item)
     for (const time of pointsOfTime(arrivals, minutes, random)) plan(time, null)
     for (const item of all)
       for (const age of changesOf(LIVES[life], random)) if (item.born + age > 0) plan(item.born + age, item)
     for (let time = (batch?.day ?? Number.POSITIVE_INFINITY) * DAY; time < minutes; time += 7 * DAY)
       for (const item of all) if (item.born < time && random.chance(batch?.part ?? 0)) plan(time, item)
+    this.#happenings.sort((a, b) => a.time - b.time)
   }
 
   get total(): number {
@@ -109,17 +108,14 @@ export class World {
 
   /** Lets everything up to this minute happen. */
   passTo(until: number): void {
-    for (; this.#minute < this.#happenings.length; this.#minute++, this.#next = 0) {
-      const inMinute = this.#happenings[this.#minute] ?? []
-      if (this.#next === 0) inMinute.sort((a, b) => a.time - b.time)
-      for (; this.#next < inMinute.length; this.#next++) {
-        const { time, item } = inMinute[this.#next] ?? { time: until, item: null }
-        if (time > until) return
-        if (item === null) this.#remove(time)
-        else if (item.isListed) this.#change(time, item)
-        else if (time === item.born) this.#appear(time, item)
-      }
-      if (this.#minute + 1 > until) return
+    for (;;) {
+      const next = this.#happenings[this.#next]
+      if (!next || next.time > until) return
+      this.#next++
+      const { time, item } = next
+      if (item === null) this.#remove(time)
+      else if (item.isListed) this.#change(time, item)
+      else if (time === item.born) this.#appear(time, item)
     }
   }
 
