@@ -1,20 +1,11 @@
-import type { PostgresAddress } from '../../src/store/postgres/address.ts'
 import { newSchema, openReader, type TestServer } from './postgres.ts'
 import { ACME } from './scene.ts'
 import { createWorkspace, variable, type Workspace } from './workspace.ts'
 
-export interface PostgresWorkspace extends Pick<Workspace, 'run' | 'start'> {
-  address: PostgresAddress
-  workspace: Workspace
-  rows: () => ReturnType<typeof openReader>
-}
+export type PostgresWorkspace = ReturnType<typeof onPostgres>
 
 /** A workspace whose mirror is a schema of its own; the password is looked for in all output. */
-export function onPostgres(
-  server: Pick<TestServer, 'url'>,
-  baseUrl: string,
-  more: object = {},
-): PostgresWorkspace {
+export function onPostgres(server: Pick<TestServer, 'url'>, baseUrl: string, more: object = {}) {
   const address = newSchema(server)
   const { user, host, port, database, schema } = address
   const place = `postgres://${user}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`

@@ -1,26 +1,6 @@
 import net from 'node:net'
 import { listen } from './loopback.ts'
 
-/** A network between a program and a server on loopback, with all that can happen to one. */
-export interface TestProxy {
-  port: number
-  /** Ends all connections that there are, as a firewall does that sends a reset. */
-  cut(): void
-  /**
-   * Nothing gets through any more, and nobody is told; what is new is taken and not answered. The server gives its end up
-   * after five seconds, as a system does by its keepalives.
-   */
-  freeze(): void
-  /** Lets everything through again; what was frozen stays lost, as after a route has changed. */
-  thaw(): void
-  /** Whether new connections are refused. */
-  refuse(refused: boolean): void
-  /** Each piece takes so many milliseconds longer. */
-  delay(ms: number): void
-  /** Changes what the server says, in passing. */
-  alter(change: (bytes: Buffer) => Buffer): void
-}
-
 const NOTICED_MS = 5000
 
 interface Pair {
@@ -29,8 +9,10 @@ interface Pair {
   isLost: boolean
 }
 
-/** `port`: of the server on loopback. */
-export async function startProxy(port: number): Promise<TestProxy> {
+export type TestProxy = Awaited<ReturnType<typeof startProxy>>
+
+/** A network between a program and a server at this port of loopback, with all that can happen to one. */
+export async function startProxy(port: number) {
   const pairs = new Set<Pair>()
   let [delayMs, isFrozen, isRefused] = [0, false, false]
   let alter = unchanged
@@ -68,27 +50,36 @@ export async function startProxy(port: number): Promise<TestProxy> {
   })
   return {
     port: await listen(proxy),
-    cut() {
+    /** Ends all connections that there are, as a firewall does that sends a reset. */
+    cut(): void {
       for (const { client, server } of pairs) {
         client.resetAndDestroy()
         server.resetAndDestroy()
       }
       pairs.clear()
     },
-    freeze() {
+    /**
+     * Nothing gets through any more, and nobody is told; what is new is taken and not answered. The server gives its end up
+     * after five seconds, as a system does by its keepalives.
+     */
+    freeze(): void {
       isFrozen = true
       for (const pair of pairs) lose(pair)
     },
-    thaw() {
+    /** Lets everything through again; what was frozen stays lost, as after a route has changed. */
+    thaw(): void {
       isFrozen = false
     },
-    refuse(refused) {
+    /** Whether new connections are refused. */
+    refuse(refused: boolean): void {
       isRefused = refused
     },
-    delay(ms) {
+    /** Each piece takes so many milliseconds longer. */
+    delay(ms: number): void {
       delayMs = ms
     },
-    alter(change) {
+    /** Changes what the server says, in passing. */
+    alter(change: (bytes: Buffer) => Buffer): void {
       alter = change
     },
   }

@@ -15,34 +15,6 @@ export interface OrganizationSettings {
   [key: string]: unknown
 }
 
-/** A folder with a configuration, where commands are typed. */
-export interface Workspace {
-  folder: string
-  mirror: string
-  file(name: string): string
-  /** Writes the configuration; the settings come on top of those that suit a test. */
-  configure(settings: Settings): void
-  /**
-   * Starts a command. When it ends, its output, the mirror and all files beside it are searched for every token that the
-   * configuration ever named; the tests of the file fail where one shows.
-   */
-  start(args: readonly string[], options?: Partial<StartOptions>): Running
-  /** The same in this process, which takes less time; its mirror has one process then, however many commands run. */
-  startHere(args: readonly string[], options?: RunOptions): Running
-  /** Runs a command to its end: in this process, or where options are for Node or name a program that starts it, in a process of its own. */
-  run(args: readonly string[], options?: RunOptions): Promise<Ended>
-  /** Where tokens showed, with what stood around them. */
-  leaks: Leak[]
-  /** Tokens that do not stand in the configuration, to be looked for, too. */
-  secret(token: string): string
-  /** Rows of the mirror as it stands. */
-  rows<T = Record<string, unknown>>(sql: string): T[]
-  /** Changes the mirror behind the program's back. */
-  change(sql: string): void
-  /** The one value of the one row. */
-  value(sql: string): unknown
-}
-
 /** What is of this process means nothing in a process of its own. */
 export type RunOptions = Partial<StartOptions> & Pick<Place, 'clock' | 'stdin' | 'columns'>
 
@@ -72,16 +44,20 @@ export function organization(name: string, number: number, more: object = {}): O
   return { id: uuid(number), name, token: `${number}|Secret-of-${name}-x7Qp93LmZt5VbRw`, ...more }
 }
 
-/** `database`: the name of the mirror's file. */
-export function createWorkspace(settings?: Settings, database = 'mirror.db'): Workspace {
+export type Workspace = ReturnType<typeof createWorkspace>
+
+/** A folder with a configuration, where commands are typed. `database`: the name of the mirror's file. */
+export function createWorkspace(settings?: Settings, database = 'mirror.db') {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-cli-'))
   const file = (name: string) => path.join(folder, name)
   const mirror = file(database)
   const tokens = new Set<string>()
+  /** Where tokens showed, with what stood around them. */
   const leaks: Leak[] = []
   /** How many commands run in this process. */
   let runningHere = 0
 
+  /** Writes the configuration; the settings come on top of those that suit a test. */
   function configure({ baseUrl, organizations, ...more }: Settings): void {
     for (const { token } of organizations) if (token !== undefined) tokens.add(token)
     const config = {
@@ -104,22 +80,28 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     }
   }
 
+  /**
+   * Starts a command. When it ends, its output, the mirror and all files beside it are searched for every token that the
+   * configuration ever named; the tests of the file fail where one shows.
+   */
   function start(args: readonly string[], options: Partial<StartOptions> = {}): Running {
     const running = startProgram(args, placed(options))
     return { ...running, ended: running.ended.then(checked) }
   }
 
-  async function run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-    const isForNode = Object.keys(options.env ?? {}).some((name) => name.startsWith('NODE_'))
-    const ownProcess = isForNode || options.through !== undefined
-    return ownProcess ? start(args, options).ended : startHere(args, options).ended
-  }
-
+  /** The same in this process, which takes less time; its mirror has one process then, however many commands run. */
   function startHere(args: readonly string[], options: RunOptions = {}): Running {
     const running = startInProcess(args, placed(options))
     runningHere++
     const ended = running.ended.finally(() => runningHere--)
     return { ...running, ended: ended.then(checked) }
+  }
+
+  /** Runs a command to its end: in this process, or where options are for Node or name a program that starts it, in a process of its own. */
+  async function run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+    const isForNode = Object.keys(options.env ?? {}).some((name) => name.startsWith('NODE_'))
+    const ownProcess = isForNode || options.through !== undefined
+    return ownProcess ? start(args, options).ended : startHere(args, options).ended
   }
 
   /** Without the option at the end of each command that is proposed: it names a folder of chance. */
@@ -132,6 +114,12 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     return { ...ended, stdout: shown(stdout), stderr: shown(stderr), logs: logLines(shown(stderr)) }
   }
 
+  /** A token that does not stand in the configuration, to be looked for, too. */
+  function secret(token: string): string {
+    tokens.add(token)
+    return token
+  }
+
   function connected<T>(readonly: boolean, task: (connection: Database.Database) => T): T {
     const connection = new Database(mirror, { readonly })
     try {
@@ -141,31 +129,23 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     }
   }
 
-  const rows = <T>(sql: string) => connected(true, (connection) => connection.prepare(sql).all() as T[])
+  /** Rows of the mirror as it stands. */
+  function rows<T = Record<string, unknown>>(sql: string): T[] {
+    return connected(true, (connection) => connection.prepare(sql).all() as T[])
+  }
+
+  /** The one value of the one row. */
+  const value = (sql: string): unknown => Object.values(rows(sql)[0] ?? {})[0]
+
+  /** Changes the mirror behind the program's back. */
+  const change = (sql: string) => connected(false, (connection) => void connection.exec(sql))
 
   if (settings) configure(settings)
-  const workspace: Workspace = {
-    folder,
-    mirror,
-    file,
-    configure,
-    start,
-    startHere,
-    run,
-    leaks,
-    secret: (token) => {
-      tokens.add(token)
-      return token
-    },
-    rows,
-    change: (sql) => connected(false, (connection) => void connection.exec(sql)),
-    value: (sql) => Object.values(rows(sql)[0] ?? {})[0],
-  }
   atEndOfFile(() => {
     fs.rmSync(folder, { recursive: true, force: true })
     expect(leaks).toEqual([])
   })
-  return workspace
+  return { folder, mirror, file, configure, start, startHere, run, leaks, secret, rows, value, change }
 }
 
 /** The mirror, its -wal and -shm, and whatever else lies beside them, byte by byte. */
