@@ -25,12 +25,11 @@ export function readPage(response: Pick<Response, 'body'>, page: number, totals:
     )
   }
   const { current_page: currentPage, last_page: lastPage } = meta
-  const total = totals === 'check' ? totalOf(meta.total) : null
   // Past the end some APIs answer with the last page.
-  if (lastPage !== null && currentPage === lastPage && lastPage < page)
-    return { number: page, items: [], next: null, total, lastPage }
-  if (currentPage !== null && currentPage !== page)
+  const isLast = links.next === null && currentPage === lastPage && page > (lastPage ?? page)
+  if (currentPage !== null && currentPage !== page && !isLast)
     throw notTheList(`asked for page ${page}, but got page ${currentPage}`)
+  const total = totals === 'check' ? totalOf(meta.total) : null
   return { number: page, items, next: nextPage(links.next, page), total, lastPage }
 }
 

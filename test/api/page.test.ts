@@ -182,21 +182,23 @@ it('an answer that breaks off is asked for again, wherever it broke, also within
 const nextOf = (next: unknown, page = 1) =>
   read(first({ links: { next }, meta: { current_page: page } }), 'check', page).next
 
-it('the last page in place of one past the end is an empty page there', () => {
-  const body = JSON.stringify({
-    data: [1],
-    links: { next: null },
-    meta: { current_page: 5, last_page: 5, total: 9 },
-  })
+it.each([
+  [null, true],
+  ['?page=10', false],
+])(
+  'the last page may come in place of one past the end, if it is the end (links.next %j)',
+  (next, isTaken) => {
+    const body = JSON.stringify({
+      data: [1],
+      links: { next },
+      meta: { current_page: 5, last_page: 5, total: 9 },
+    })
+    const taken = () => readPage({ body: Buffer.from(body) }, 9, 'check')
 
-  expect(readPage({ body: Buffer.from(body) }, 9, 'check')).toEqual({
-    number: 9,
-    items: [],
-    next: null,
-    total: 9,
-    lastPage: 5,
-  })
-})
+    if (isTaken) expect(taken()).toMatchObject({ number: 9, next: null, total: 9, lastPage: 5 })
+    else expect(taken).toThrow('asked for page 9, but got page 5')
+  },
+)
 
 describe('links.next', () => {
   it.each([
