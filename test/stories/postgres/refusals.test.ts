@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PostgresAddress } from '../../../src/store/postgres/address.ts'
 import { atEndOfFile } from '../../helpers/at-end-of-file.ts'
 import { createSelfSigned } from '../../helpers/certificate.ts'
+import { RESTLESS } from '../../helpers/in-process.ts'
 import { items, pageOf, serve } from '../../helpers/list-server.ts'
 import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
 import { startProxy } from '../../helpers/proxy.ts'
@@ -32,7 +33,7 @@ async function at({ query = '', secret, ...place }: Place) {
   })
   const password = secret ?? address.password() ?? ''
   const env = { PGPASSWORD: password && workspace.secret(password) }
-  const run = (command: string) => workspace.run([command, '--log-level', 'trace'], { env })
+  const run = (command: string) => workspace.run([command, '--log-level', 'trace'], { env, clock: RESTLESS })
   return { workspace, schema, run }
 }
 
