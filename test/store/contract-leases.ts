@@ -22,9 +22,6 @@ export interface LeasedMirror {
   open(): Promise<Runner>
 }
 
-/** A lock of 20 seconds that keeps all from writing: what has passed, what is to come of it, and whether it is there. */
-const createLock = () => ({ ms: 0, toCome: 0, isThere: true })
-
 export function describeLeases(kind: string, openMirror: () => Promise<LeasedMirror>): void {
   describe(`${kind}: the owner of a job`, () => {
     let runner: Runner
@@ -114,59 +111,38 @@ export function describeLeases(kind: string, openMirror: () => Promise<LeasedMir
       expect([soon, await write(own), await write(then)]).toEqual([null, 'BUSY', 'written'])
     })
 
-    /** How somebody finds the job whose owner seems to be silent, since the clock was set; `waiting`: as above. `hear` lets the owner say that it lives. */
-    type Finding = (
-      hear: () => Promise<void>,
-      lock: ReturnType<typeof createLock>,
-    ) => Partial<LeaseOptions> & { waiting?: () => unknown }
-    it.each<[string, number, Finding]>([
-      ['forth, since it is heard', HOUR, (hear) => ({ sleep: hear })],
-      ['back, since it is heard', -HOUR, (hear) => ({ sleep: hear })],
-      [
-        'and whoever listens has waited for the database: it may have waited for the same',
-        HOUR,
-        (_hear, lock) => ({
-          elapsed: () => lock.ms,
-          async sleep() {
-            lock.ms = 20_000
-          },
-        }),
-      ],
-      [
-        'and it is listened to while a lock keeps all from writing',
-        HOUR,
-        (hear, lock) => ({
-          sleep: async () => void (lock.isThere || (await hear())),
-          waiting() {
-            lock.isThere = false
-          },
-        }),
-      ],
-      [
-        'and such a lock begins after that',
-        HOUR,
-        (_hear, lock) => ({
-          elapsed: () => lock.ms,
-          async sleep() {
-            lock.toCome = 20_000
-          },
-          waiting() {
-            lock.ms += lock.toCome
-            lock.toCome = 0
-          },
-        }),
-      ],
-      [
-        'and it is heard while whoever takes that waits to write',
-        HOUR,
-        (hear) => ({ isAlive: () => false, waiting: hear }),
-      ],
-    ])('keeps the job if the clock is set %s', async (_how, ms, finding) => {
+    // While there is a lock nobody writes; whoever wants the job writes before its owner then.
+    it.each<[how: string, byMs: number, locked: [fromMs: number, toMs: number]]>([
+      ['forth', HOUR, [0, 0]],
+      ['back', -HOUR, [0, 0]],
+      ['and there is a lock when somebody begins to listen', HOUR, [0, 6500]],
+      ['and there is one while somebody listens', HOUR, [1000, 7500]],
+    ])('keeps the job, since it is heard, if the clock is set %s', async (_how, byMs, [from, to]) => {
       const own = await epochOf(first)
-      clock.ms += ms
-      const { waiting, ...options } = finding(first.beat, createLock())
+      clock.ms += byMs
+      let [ms, heardAt] = [0, 0]
+      async function sleep(sleptMs: number) {
+        for (let slept = 0; slept < sleptMs; slept += 500) {
+          ms += 500
+          if ((ms > from && ms <= to) || ms - heardAt < 2500) continue
+          heardAt = ms
+          await first.beat()
+        }
+      }
+      const waiting = async () => {
+        if (ms >= from) await sleep(to - ms)
+      }
 
-      expect(await epochOf(await another(options, waiting))).toBeNull()
+      expect(await epochOf(await another({ sleep, elapsed: () => ms }, waiting))).toBeNull()
+      expect(await write(own)).toBe('written')
+    })
+
+    it('keeps the job if it is heard while whoever takes that waits to write', async () => {
+      const own = await epochOf(first)
+      clock.ms += HOUR
+      const taker = await another({ isAlive: () => false }, () => first.beat())
+
+      expect(await epochOf(taker)).toBeNull()
       expect(await write(own)).toBe('written')
     })
 

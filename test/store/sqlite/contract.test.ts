@@ -1,7 +1,11 @@
+import { onTestFinished } from 'vitest'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
+import { openForWriting } from '../../../src/store/sqlite/open.ts'
+import { runnerOn } from '../../../src/store/sqlite/runner.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
 import { describeStore } from '../contract.ts'
 import { describeColumns } from '../contract-columns.ts'
+import { describeLeases } from '../contract-leases.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
 import { openedStore } from '../stage.ts'
 
@@ -19,3 +23,13 @@ async function openStore() {
 describeStore('SQLite', openStore)
 describeColumns('SQLite', openStore)
 describeRefreshes('SQLite', openStore)
+describeLeases('SQLite', async () => {
+  const { file, clock } = openTestMirror()
+  return {
+    async open() {
+      const connection = openForWriting(file)
+      onTestFinished(() => void connection.close())
+      return runnerOn(connection, { ...clock, signal: new AbortController().signal })
+    },
+  }
+})

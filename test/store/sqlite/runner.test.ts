@@ -11,8 +11,14 @@ const write = () => exec([`INSERT INTO sync_settings VALUES ('written', '')`])
 
 const WRITTEN = `SELECT count(*) FROM sync_settings WHERE name = 'written'`
 
-/** A mirror that another connection has locked, and a clock that moves by what is slept. `onSleep` gets how long that was so far. */
-function locked(onSleep: (ms: number, free: () => void, stop: () => void) => void = () => {}) {
+const LOCKED = /locked by another process.*see which program has it open/
+
+// Another connection holds the lock, and the clock moves by what is slept.
+it.each<[what: string, happens: 'free' | 'stop' | null, afterMs: number, waitedMs: number]>([
+  ['is tried again until the lock is free', 'free', 150, 150],
+  ['is given up after 30 seconds, with nothing written', null, 0, 30_000],
+  ['is given up two seconds after the signal to stop', 'stop', 5000, 7000],
+])('a transaction on a locked mirror %s', async (_what, happens, afterMs, waitedMs) => {
   const { connection, file, value, clock } = openTestMirror()
   // The real time that SQLite itself waits is not part of the test.
   connection.pragma('busy_timeout = 0')
@@ -25,44 +31,18 @@ function locked(onSleep: (ms: number, free: () => void, stop: () => void) => voi
     await clock.sleep(ms)
     // A wait without an end would not even let the test run into its time limit.
     if (waited() > 100_000) throw new Error('the wait does not end')
-    onSleep(
-      waited(),
-      () => other.exec('COMMIT'),
-      () => stop.abort(),
-    )
+    if (waited() !== afterMs) return
+    if (happens === 'free') other.exec('COMMIT')
+    else stop.abort()
   }
   const { writing } = runnerOn(connection, { now: clock.now, sleep, signal: stop.signal })
-  return { write: () => writing(write), waited, written: () => value(WRITTEN) }
-}
 
-describe('a transaction on a mirror that another process has locked', () => {
-  it('is tried again until the lock is free', async () => {
-    const test = locked((ms, free) => {
-      if (ms === 150) free()
-    })
-
-    await test.write()
-
-    expect([test.waited(), test.written()]).toEqual([150, 1])
-  })
-
-  it('is given up after 30 seconds, with nothing written', async () => {
-    const test = locked()
-
-    await expect(test.write()).rejects.toThrow(/locked by another process.*see which program has it open/)
-
-    expect([test.waited(), test.written()]).toEqual([30_000, 0])
-  })
-
-  it('is given up two seconds after the signal to stop, for all of them together', async () => {
-    const test = locked((ms, _free, stop) => {
-      if (ms === 5000) stop()
-    })
-
-    for (const again of [test.write, test.write]) await expect(again()).rejects.toThrow(MirrorError)
-
-    expect(test.waited()).toBe(7000)
-  })
+  if (happens === 'free') await writing(write)
+  else await expect(writing(write)).rejects.toThrow(LOCKED)
+  expect([waited(), value(WRITTEN)]).toEqual([waitedMs, happens === 'free' ? 1 : 0])
+  // After a signal, all of them together wait no longer.
+  if (happens === 'stop') await expect(writing(write)).rejects.toThrow(MirrorError)
+  expect(waited()).toBe(waitedMs)
 })
 
 /** Puts another file in the place of one. */
