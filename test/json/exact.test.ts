@@ -86,6 +86,6 @@ function errorOf(read: () => unknown): string | null {
     read()
     return null
   } catch (error) {
-    return error instanceof Error ? error.name : 'no error'
+    return String(error)
   }
 }
