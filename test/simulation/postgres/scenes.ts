@@ -92,7 +92,7 @@ function oneToken(random: Random, isWanted: (config: Setting['config']) => boole
 function takenOver(random: Random): Scene {
   const step = random.pick(['before mirror call', 'before mirror call', 'before commit', 'after commit'])
   const blow = { isCut: true, standsMs: random.pick([0, 60_000, 60_000]) }
-  return struck(random, { blow, step, count: random.whole(1, 16) })
+  return struck(random, { blow, step, count: random.whole(1, 12) })
 }
 
 /** A worker does not hear that its transaction was written: one of those with which it takes a list, and begins its walk. */
