@@ -107,7 +107,7 @@ export type Ears<All extends Told> = { [Kind in All['kind']]?: (told: All & { ki
 
 export function listenWith<All extends Told = Happening>(ears: Ears<All>): (told: All) => void {
   return (told) => {
-    const hear = ears[told.kind as All['kind']] as ((told: All) => unknown) | undefined
+    const hear: ((told: All) => unknown) | undefined = ears[told.kind as All['kind']]
     hear?.(told)
   }
 }

@@ -51,16 +51,18 @@ function answerAll({ url, answered, port }: ThreadData): void {
   const client = new Client({ connectionString: url, types: { getTypeParser } })
   client.on('error', () => {})
   const connected = client.connect()
-  port.on('message', async (question: { text: string; values: unknown[] }) => {
-    try {
-      await connected
-      const { rows } = await client.query(question)
-      port.postMessage({ rows })
-    } catch (error) {
-      port.postMessage({ error: String(error) })
-    }
-    Atomics.store(answered, 0, 1)
-    Atomics.notify(answered, 0)
+  port.on('message', (question: { text: string; values: unknown[] }) => {
+    void connected
+      .then(() => client.query(question))
+      .then(
+        ({ rows }) => ({ rows }),
+        (error: unknown) => ({ error: String(error) }),
+      )
+      .then((answer) => {
+        port.postMessage(answer)
+        Atomics.store(answered, 0, 1)
+        Atomics.notify(answered, 0)
+      })
   })
 }
 
