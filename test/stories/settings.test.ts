@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
+import { RESTLESS } from '../helpers/in-process.ts'
 import type { Reply } from '../helpers/list-server.ts'
 import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
 
@@ -91,4 +92,19 @@ it('resumeWithin, maxPasses and keepRuns are kept', async ({
   api.instead = () => null
   await run(['sync'])
   expect(rows('SELECT status FROM sync_runs')).toEqual([{ status: 'succeeded' }])
+})
+
+const at = (time: string) => ({ clock: { ...RESTLESS, now: () => Date.parse(`2026-06-01T${time}:00Z`) } })
+
+it('a start goes by timezone', async ({ scene: { workspace, configure } }) => {
+  configure({ schedule: '0 0 * * *', timezone: 'Asia/Tokyo', refresh: false })
+  await workspace.run(['sync'], at('14:00'))
+
+  // In Tokyo the day has changed between.
+  const start = workspace.startHere(['start'], at('16:00'))
+  const { due } = await start.log(({ event }) => event === 'daemon_started')
+  start.kill('SIGTERM')
+  await start.ended
+
+  expect(due).toBe(1)
 })
