@@ -19,8 +19,6 @@ export const LINES: Record<string, Line> = {
   '100,000 rows, 1 new a minute': one(),
   '`fast`, 5 new': one({ life: 'fast', arrivals: 5 }),
   '`slow`, 5 new': one({ life: 'slow', arrivals: 5 }),
-  '`apart`': one({ life: 'apart' }),
-  '5 % changed at once each week': one({ batch: { day: 2.3, part: 0.05 } }, { days: 7 }),
   '10,000 rows': one({ rows: 10_000 }),
   '5 new': one({ arrivals: 5 }),
   '20 new': one({ arrivals: 20 }),

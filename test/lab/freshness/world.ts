@@ -18,14 +18,12 @@ export interface WorldSetting {
   rows: number
   /** Items that come a minute, and as many go. */
   arrivals: number
-  /** So many days after the start, and each week then, a part of the rows changes at once. */
-  batch?: { day: number; part: number }
 }
 
 /** A change that an item may go through: how likely, so many minutes after it came, log-normal around the median, and the spread of the logarithm. */
 type Stage = readonly [chance: number, minutes: number, spread: number]
 
-/** How items change after they came. `apart`: so nearly at two ages that all else stands still. */
+/** How items change after they came. */
 const LIVES = {
   orders: [
     [0.9, 5, 0.8],
@@ -42,10 +40,6 @@ const LIVES = {
     [1, 2 * DAY, 1],
     [1, 14 * DAY, 1],
     [1, 60 * DAY, 1],
-  ],
-  apart: [
-    [1, HOUR / 2, 0.25],
-    [1, 10 * DAY, 0.25],
   ],
 } satisfies Record<string, Stage[]>
 
@@ -78,7 +72,7 @@ export class World {
   #last = 0
 
   constructor(setting: WorldSetting, minutes: number, random: Random) {
-    const { rows, life, arrivals, batch } = setting
+    const { rows, life, arrivals } = setting
     const births: number[] = []
     for (let time = 0; births.length < rows; births.push(time)) time -= gap(arrivals, random)
     const all = [...births.toReversed(), ...pointsOfTime(arrivals, minutes, random)].map((born, id): Item => {
@@ -88,13 +82,12 @@ export class World {
     this.#setting = setting
     this.#random = random.fork()
     for (const item of all.slice(0, rows)) this.#add(item)
-    const plan = (time: number, item: Item | null) => time < minutes && this.#happenings.push({ time, item })
+    const plan = (time: number, item: Item | null) => {
+      if (time > 0 && time < minutes) this.#happenings.push({ time, item })
+    }
     for (const item of all.slice(rows)) plan(item.born, item)
     for (const time of pointsOfTime(arrivals, minutes, random)) plan(time, null)
-    for (const item of all)
-      for (const age of changesOf(LIVES[life], random)) if (item.born + age > 0) plan(item.born + age, item)
-    for (let time = (batch?.day ?? Number.POSITIVE_INFINITY) * DAY; time < minutes; time += 7 * DAY)
-      for (const item of all) if (item.born < time && random.chance(batch?.part ?? 0)) plan(time, item)
+    for (const item of all) for (const age of changesOf(LIVES[life], random)) plan(item.born + age, item)
     this.#happenings.sort((a, b) => a.time - b.time)
   }
 
@@ -108,10 +101,9 @@ export class World {
 
   /** Lets everything up to this minute happen. */
   passTo(until: number): void {
-    for (;;) {
+    for (; ; this.#next++) {
       const next = this.#happenings[this.#next]
       if (!next || next.time > until) return
-      this.#next++
       const { time, item } = next
       if (item === null) this.#remove(time)
       else if (item.isListed) this.#change(time, item)
