@@ -2,134 +2,71 @@ import { describe, expect, it } from 'vitest'
 import type { End } from '../../../src/sync/refresh/ends.ts'
 import { Listing, type Refreshing } from './listing.ts'
 
-const ENDS = ['first', 'last'] as const
+type Spoil = NonNullable<Refreshing['spoil']>
 
-type Move = (list: Listing) => unknown
-
-interface Case extends Omit<Refreshing, 'before'> {
-  rows?: number
-  /** Between the full walk and the refresh; and before the request of this number. */
-  move?: Move
-  during?: Record<number, Move>
-  outcome?: string
-}
-
-const add =
-  (count: number): Move =>
-  (list) =>
-    list.add(count)
-const remove =
-  (index: number, count = 1): Move =>
-  (list) =>
-    list.remove(index, count)
-const pushIn: Move = (list) => list.insert(0)
-
-const EMPTY = { items: [], total: 0, next: null, lastPage: 1 }
-const noLastPage: Refreshing['spoil'] = (answer) => ({ ...answer, lastPage: null })
-const noTotal: Refreshing['spoil'] = (answer) => ({ ...answer, total: null })
-const SHORTER = { move: remove(0, 60) }
-const LONGER = { move: add(60) }
-const UNSETTLED = { outcome: 'unsettled' }
+const empty =
+  (page: number): Spoil =>
+  (one) =>
+    one.page === page ? { ...one, items: [], total: 0, next: null, lastPage: 1 } : one
+const noLastPage: Spoil = (answer) => ({ ...answer, lastPage: null })
+const noTotal: Spoil = (answer) => ({ ...answer, total: null })
+const keyless: Spoil = (one) => ({ ...one, items: one.items.map((row) => ({ ...row, seen: null })) })
+const NOT_FOUND = 'ORGANIZATION_NOT_FOUND'
+const says500: Spoil = (answer) => ({ ...answer, total: 500 })
 
 describe('the pages that a refresh asks for', () => {
-  it.each<[End, what: string, asked: string, Case?]>([
-    ['first', 'nothing is new', '1'],
-    ['last', 'nothing is new', '20'],
-    ['first', 'ten rows are new', '1 2', { move: add(10) }],
-    ['last', 'ten rows are new', '20 21 20', { move: add(10) }],
-    ['first', 'a hundred are', '1 2 3 4 5', { move: add(100) }],
-    ['last', 'a hundred are', '20 24 23 22 21 20', { move: add(100) }],
-    ['last', 'the last page was not full', '20 19', { rows: 490, move: add(5) }],
-    ['last', 'it became shorter', '20 18 17', SHORTER],
-    [
-      'last',
-      'pages past its end are not found',
-      '20 1 18 17',
-      { ...SHORTER, refuses: 'ORGANIZATION_NOT_FOUND' },
-    ],
-    ['last', 'pages past its end are refused', '20 1 18 17', { ...SHORTER, refuses: 'BAD_REQUEST' }],
-    [
-      'last',
-      'it became longer, without a last page',
-      '20 21 22 23 22 21 20',
-      { ...LONGER, spoil: noLastPage },
-    ],
-    ['last', 'it became shorter, without a last page', '20 19 18 17', { ...SHORTER, spoil: noLastPage }],
-    // The page before, and forwards again.
-    [
-      'first',
-      'a row of a page that was read is deleted',
-      '1 2 3 2 3',
-      { move: add(51), during: { 3: remove(0) } },
-    ],
-    // Back until a known item is met.
-    [
-      'first',
-      'more than a page of them is',
-      '1 2 3 4 3 2 3 4',
-      { move: add(100), during: { 4: remove(0, 30) } },
-    ],
-    ['first', 'nothing counts them: no step back', '1 2 3 4', { ...LONGER, spoil: noTotal }],
+  // `moves`: since the full walk; or `at` a request, just before it. A reading that is not settled says so behind its pages.
+  it.each<[End, moves: string, asked: string, what: string, (Refreshing & { rows?: number })?]>([
+    ['first', '', '1', 'nothing is new'],
+    ['last', '', '20', 'nothing is new'],
+    ['first', 'add 10', '1 2', 'ten rows are new'],
+    ['last', 'add 10', '20 21 20', 'ten rows are new'],
+    ['first', 'add 100', '1 2 3 4 5', 'a hundred are'],
+    ['last', 'add 100', '20 24 23 22 21 20', 'a hundred are'],
+    ['last', 'add 5', '20 19', 'the last page was not full', { rows: 490 }],
+    ['first', 'change 1 300', '1', 'rows changed where they are'],
+    ['first', 'add 3, move 300 60', '1 2 3 4', 'behind changed rows of a list by update, too'],
+    ['last', 'add 3, move 100 60', '20 21 20 19 18 17', 'behind changed rows of a list by update, too'],
+    ['first', '', '1 2 3 4', 'rows without a key are neither old nor new', { rows: 100, spoil: keyless }],
+    // Where the list ends.
+    ['last', 'remove 0 60', '20 18 17', 'it became shorter'],
+    ['last', 'remove 0 60', '20 1 18 17', 'and what is past its end is not found', { refuses: NOT_FOUND }],
+    ['last', 'remove 0 60', '20 1 18 17', 'and what is past its end is refused', { refuses: 'BAD_REQUEST' }],
+    ['last', 'remove 0 60', '20 19 18 17', 'shorter, without a last page', { spoil: noLastPage }],
+    ['last', 'add 60', '20 21 22 23 22 21 20', 'longer, without a last page', { spoil: noLastPage }],
+    // The page before, and forwards again; back until a known item is met.
+    ['first', 'add 51, remove 0 at 3', '1 2 3 2 3', 'a row of a page that was read is deleted'],
+    ['first', 'add 100, remove 0 30 at 4', '1 2 3 4 3 2 3 4', 'more than a page of them is'],
+    ['first', 'add 60', '1 2 3 4', 'nothing counts them: no step back', { spoil: noTotal }],
     // The page before holds what it pushed there.
-    ['last', 'a row is put in further inside', '20 23 22 23 22 21 20', { ...LONGER, during: { 3: pushIn } }],
-    [
-      'last',
-      'it only grows: the page before, once',
-      '20 23 22 21 22 20',
-      { ...LONGER, during: { 4: add(1) } },
-    ],
-    [
-      'last',
-      'a deletion pulls back what was pushed: once more',
-      '16 18 17 18 17 16',
-      { rows: 400, move: add(26), during: { 3: pushIn, 4: remove(0) } },
-    ],
-    ['last', 'only old news was pushed', '21 20', { rows: 510, move: add(10), during: { 2: pushIn } }],
-    ['first', 'rows changed where they are', '1', { move: (list) => list.change(1, 300) }],
-    ['first', 'its first page is empty', '1', { ...UNSETTLED, spoil: (one) => ({ ...one, ...EMPTY }) }],
-    [
-      'last',
-      'a page of it is empty by mistake',
-      '20 23 22',
-      { ...UNSETTLED, ...LONGER, spoil: (one) => (one.page === 22 ? { ...one, ...EMPTY } : one) },
-    ],
-    [
-      'first',
-      'it ends before its own total',
-      '1',
-      { ...UNSETTLED, move: remove(20, 480), spoil: (one) => ({ ...one, total: 500 }) },
-    ],
-    ['first', 'it is as short as it says', '1', { move: remove(20, 480) }],
-  ])(
-    '%s: %s: %s',
-    (end, _what, asked, { rows = 500, move, during, outcome = 'settled', ...refreshing } = {}) => {
-      const list = new Listing(end, rows)
-      const state = list.walk()
-      move?.(list)
-      const before = list.rows.map(({ id }) => id)
-
-      const refreshed = list.refresh(state, { ...refreshing, before: (request) => during?.[request]?.(list) })
-
-      expect([refreshed.asked.join(' '), refreshed.outcomes]).toEqual([asked, [outcome]])
-      if (outcome === 'settled') expect(list.missing.filter((id) => before.includes(id))).toEqual([])
-      else expect(refreshed.state).toMatchObject({ settledAt: state.settledAt, freshAsOf: state.freshAsOf })
-      // One answer that lacks items makes no long list a short one, which would be walked whole.
-      if (outcome === 'unsettled') expect(refreshed.state?.lastPage).toBeGreaterThanOrEqual(20)
-    },
-  )
-
-  it.each(ENDS)('are those of a list by update behind its changed rows, too: %s', (end) => {
-    const list = new Listing(end, 2000)
+    ['last', 'add 60, insert 0 at 3', '20 23 22 23 22 21 20', 'a row is put in further inside'],
+    ['last', 'add 60, add 1 at 4', '20 23 22 21 22 20', 'it only grows: the page before, once'],
+    ['last', 'add 26, insert 0 at 3, remove 0 at 4', '21 23 22 23 22 21', 'it is pulled back', { rows: 525 }],
+    ['last', 'add 10, insert 0 at 2', '21 20', 'only old news was pushed', { rows: 510 }],
+    // Answers that lack items.
+    ['first', '', '1 unsettled', 'its first page is empty', { spoil: empty(1) }],
+    ['last', 'add 60', '20 23 22 unsettled', 'a page of it is empty by mistake', { spoil: empty(22) }],
+    ['first', 'remove 20 480', '1 unsettled', 'it ends before its own total', { spoil: says500 }],
+    ['first', 'remove 20 480', '1', 'it is as short as it says'],
+  ])('%s: %s: %s: %s', (end, moves, pages, _what, { rows = 500, ...refreshing } = {}) => {
+    const list = new Listing(end, rows)
     const state = list.walk()
-    list.add(3)
-    for (let moved = 0; moved < 60; moved++) list.moveToEnd(end === 'first' ? 1000 : 500)
+    list.happen(moves)
+    const standing = list.rows.map(({ id }) => id)
+    const before = (request: number) => list.happen(moves, request)
 
-    const { outcomes } = list.refresh(state)
+    const { asked, outcomes, state: after } = list.refresh(state, { ...refreshing, before })
 
-    expect({ outcomes, missing: list.missing }).toEqual({ outcomes: ['settled'], missing: [] })
+    expect([...asked, ...outcomes].join(' ').replace(' settled', '')).toBe(pages)
+    if (outcomes[0] === 'settled') expect(list.missing.filter((id) => standing.includes(id))).toEqual([])
+    else {
+      expect(after).toMatchObject({ settledAt: state.settledAt, freshAsOf: state.freshAsOf })
+      // One answer that lacks items makes no long list a short one, which would be walked whole.
+      expect(after?.lastPage).toBeGreaterThanOrEqual(20)
+    }
   })
 
-  it.each(ENDS)('are forty without a new row at most: %s', (end) => {
+  it.each(['first', 'last'] as const)('are forty without a new row at most: %s', (end) => {
     const list = new Listing(end, 5000)
     const state = list.walk()
     list.change(0, 5000)
@@ -139,15 +76,5 @@ describe('the pages that a refresh asks for', () => {
     expect({ asked: asked.length, outcomes }).toEqual({ asked: 40, outcomes: ['hole'] })
     expect(after?.settledAt).toBeGreaterThan(state.settledAt)
     expect(after?.freshAsOf).toBe(state.freshAsOf)
-  })
-
-  it('of items without a usable key end at the end of the list: they are no news, and not old', () => {
-    const list = new Listing('first', 500)
-
-    const { asked } = list.refresh(list.walk(), {
-      spoil: (answer) => ({ ...answer, items: answer.items.map((row) => ({ ...row, seen: null })) }),
-    })
-
-    expect(asked.length).toBe(20)
   })
 })

@@ -2,23 +2,10 @@ import { type ErrorCode, JobError } from '../../../src/errors.ts'
 import type { End, WrittenAnswer } from '../../../src/sync/refresh/ends.ts'
 import { afterFullWalk, type RefreshState, readEnds } from '../../../src/sync/refresh/state.ts'
 
-interface ListedRow {
-  id: number
-  version: number
-}
-
 interface KnownRow {
   firstAt: number
   changedAt: number
   version: number
-}
-
-export interface Refreshed {
-  /** Null where the refresh was killed. */
-  state: RefreshState | null
-  /** The pages that were asked for, in their order. */
-  asked: number[]
-  outcomes: (string | null)[]
 }
 
 export interface Refreshing {
@@ -34,13 +21,12 @@ export interface Refreshing {
 
 /** A list of 25 items a page, if nothing else is said, that the test moves, and a mirror of it that is refreshed. New items come at one end. */
 export class Listing {
-  rows: ListedRow[] = []
+  rows: { id: number; version: number }[] = []
   readonly known = new Map<number, KnownRow>()
   readonly end: End
   /** Later with each answer and each refresh. */
   clock = 1000
   private nextId = 0
-
   private readonly perPage: number
 
   constructor(end: End, count: number, perPage = 25) {
@@ -49,11 +35,8 @@ export class Listing {
     this.add(count)
   }
 
-  add(count: number): number[] {
-    const added = Array.from({ length: count }, () => ({ id: this.nextId++, version: 0 }))
-    if (this.end === 'last') this.rows.push(...added)
-    else this.rows.unshift(...added.toReversed())
-    return added.map(({ id }) => id)
+  add(count: number): void {
+    for (let added = 0; added < count; added++) this.insert(this.end === 'first' ? 0 : this.rows.length)
   }
 
   insert(index: number): number {
@@ -70,14 +53,20 @@ export class Listing {
     for (const row of this.rows.slice(from, from + count)) row.version++
   }
 
-  /** A change in a list by update. */
-  moveToEnd(index: number): number | null {
-    const [row] = this.rows.splice(index, 1)
-    if (!row) return null
-    row.version++
-    if (this.end === 'last') this.rows.push(row)
-    else this.rows.unshift(row)
-    return row.id
+  /** Changes in a list by update, of rows that stood in a row there: they stand at its end then. */
+  move(from: number, count = 1): number[] {
+    const moved = this.rows.splice(from, count)
+    for (const row of moved) row.version++
+    if (this.end === 'last') this.rows.push(...moved)
+    else this.rows.unshift(...moved)
+    return moved.map(({ id }) => id)
+  }
+
+  /** Does what a text says of this request, or of none: `add 10, remove 0 60 at 3`. */
+  happen(moves: string, request = 0): void {
+    const all = moves.matchAll(/(add|insert|remove|change|move) (\d+)(?: (\d+))?(?: at (\d+))?/g)
+    for (const [, kind, from, count = 1, at = 0] of all)
+      if (Number(at) === request) this[kind as 'remove'](Number(from), Number(count))
   }
 
   /** A complete full walk that nothing moves under. */
@@ -87,42 +76,37 @@ export class Listing {
     for (let page = 1; page <= this.lastPage; page++) this.read(page)
     const { lastPage, clock: endedAt } = this
     const totals = { first: this.rows.length, last: this.rows.length }
-    return afterFullWalk(state, {
-      scope: '',
-      startedAt,
-      endedAt,
-      lastPage,
-      totals,
-      coverage: 'steady',
-      grewAt: null,
-      rowsAdded: { first, last: this.known.size },
-    })
+    const rowsAdded = { first, last: this.known.size }
+    const walk = { scope: '', startedAt, endedAt, lastPage, totals, rowsAdded, grewAt: null }
+    return afterFullWalk(state, { ...walk, coverage: 'steady' })
   }
 
   get lastPage(): number {
     return Math.max(1, Math.ceil(this.rows.length / this.perPage))
   }
 
+  /** Rows of the list that were never read. */
   get missing(): number[] {
     return this.rows.map(({ id }) => id).filter((id) => !this.known.has(id))
   }
 
-  /** Asks for a page and writes it. */
+  /** Reads a page and writes it. */
   read(page: number): WrittenAnswer<number>['items'] {
     const at = ++this.clock
-    return this.rows.slice((page - 1) * this.perPage, page * this.perPage).map((row) => {
-      const before = this.known.get(row.id)
-      const isSame = before?.version === row.version
-      const seen = { firstAt: before?.firstAt ?? at, changedAt: isSame ? before.changedAt : at }
-      this.known.set(row.id, { ...seen, version: row.version })
-      return { id: row.id, seen }
+    return this.rows.slice((page - 1) * this.perPage, page * this.perPage).map(({ id, version }) => {
+      const before = this.known.get(id)
+      const changedAt = before?.version === version ? before.changedAt : at
+      const seen = { firstAt: before?.firstAt ?? at, changedAt }
+      this.known.set(id, { ...seen, version })
+      return { id, seen }
     })
   }
 
+  /** Its state, null where it was killed; the pages that it asked for, in their order; and how each end was read. */
   refresh(
     state: RefreshState,
     { newest = this.end, before, spoil = (answer) => answer, refuses }: Refreshing = {},
-  ): Refreshed {
+  ): { state: RefreshState | null; asked: number[]; outcomes: string[] } {
     this.clock += 1000
     const asked: number[] = []
     const reading = readEnds<number>(state, newest, this.clock)
