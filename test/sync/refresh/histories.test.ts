@@ -48,7 +48,7 @@ function move({ list, moved, late }: Ground, { kind, count, at }: Movement): voi
   else if (kind === 'remove') list.remove(place, Math.min(count, list.rows.length - 150))
   else if (kind === 'change') list.change(place, count)
   else if (kind === 'move') for (const id of list.move(place, count)) moved.add(id)
-  else if (kind === 'late') late.add(list.insert(place))
+  else if (kind === 'late') for (const id of list.insert(place)) late.add(id)
 }
 
 function groundOf(end: End, count: number): Ground {

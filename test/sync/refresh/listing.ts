@@ -36,13 +36,15 @@ export class Listing {
   }
 
   add(count: number): void {
-    for (let added = 0; added < count; added++) this.insert(this.end === 'first' ? 0 : this.rows.length)
+    this.insert(this.end === 'first' ? 0 : this.rows.length, count)
   }
 
-  insert(index: number): number {
-    const id = this.nextId++
-    this.rows.splice(index, 0, { id, version: 0 })
-    return id
+  /** The newest one stands where the newest end is. */
+  insert(index: number, count = 1): number[] {
+    const ids = Array.from({ length: count }, () => this.nextId++)
+    const rows = ids.map((id) => ({ id, version: 0 }))
+    this.rows.splice(index, 0, ...(this.end === 'first' ? rows.toReversed() : rows))
+    return ids
   }
 
   remove(index: number, count = 1): void {

@@ -61,7 +61,7 @@ describe('the ends of a list', () => {
 
   it('are read once an hour where new items appear anywhere, and nothing is claimed', () => {
     const { list, state, refresh } = synced('first')
-    for (let index = 0; index < 10; index++) list.insert(200 + index)
+    list.insert(200, 10)
 
     const first = refresh(AUTO).state
     const second = refresh(AUTO)
@@ -71,28 +71,21 @@ describe('the ends of a list', () => {
     expect(second.state.newestAt).toBeGreaterThan(first.newestAt)
   })
 
-  it.each([
-    ['5 minutes', 300_000, true],
-    ['hour, as where many lists share', 3_600_000, false],
-  ])(
-    'are both read once an hour, and by one of twelve refreshes at most: one each %s',
-    (_every, interval, isRead) => {
-      const { list, refresh } = synced('first')
+  const [minutes, hour] = [300_000, 3_600_000]
 
-      const { asked } = refresh(AUTO, { ...LEARNED, bothEndsAt: list.clock - 3_600_000, interval })
+  it.each<[read: string, when: string, moves: string, since: number, interval: number]>([
+    ['1', 'one of both was read lately', '', 0, minutes],
+    ['1 20', 'that was an hour ago', '', hour, minutes],
+    ['1', 'and fewer than twelve refreshes, since many lists share', '', hour, hour],
+    ['1 21', 'the total rose by more than was found there', 'insert 500 4', 0, minutes],
+  ])('that are read are %s where %s', (ends, _when, moves, since, interval) => {
+    const { list, refresh } = synced('first')
+    list.happen(moves)
 
-      expect(asked.includes(20)).toBe(isRead)
-    },
-  )
+    const { asked, state } = refresh(AUTO, { ...LEARNED, bothEndsAt: list.clock - since, interval })
 
-  it('are both read in the same refresh where the total rose by more than was found', () => {
-    const { list, refresh } = synced('last')
-    list.add(4)
-
-    const { asked, state } = refresh(AUTO, { ...LEARNED, bothEndsAt: list.clock })
-
-    expect(asked.slice(0, 2)).toEqual([1, 21])
-    expect(state.places.last).toBeGreaterThan(3)
+    expect(asked.slice(0, 2).join(' ')).toBe(ends)
+    expect(state.places.last > 3).toBe(moves !== '')
     expect(list.missing).toEqual([])
   })
 })
@@ -126,12 +119,10 @@ describe('what was not read', () => {
     const { list, state, refresh } = synced('first', 100)
     const { settledAt, freshAsOf } = state
     list.add(300)
-    const left = () => refresh({ before: () => list.remove(0) }).state
+    const [, second, third] = [1, 2, 3].map(() => refresh({ before: () => list.remove(0) }).state)
 
-    expect(left()).toMatchObject({ unsettled: 1, settledAt, freshAsOf, holeSince: null })
-    expect(left()).toMatchObject({ unsettled: 2, settledAt, freshAsOf, holeSince: null })
-    const third = left()
-    expect(third).toMatchObject({ unsettled: 0, freshAsOf, holeSince: third.newestAt })
+    expect(second).toMatchObject({ unsettled: 2, settledAt, freshAsOf, holeSince: null })
+    expect(third).toMatchObject({ unsettled: 0, freshAsOf, holeSince: third?.newestAt })
   })
 })
 
@@ -149,18 +140,16 @@ const FIRST = afterFullWalk(null, WALK)
 const KNOWN: RefreshState = withBands({ ...FIRST, places: placesOf(20, 0, 0) }, 'first', 100)
 
 describe('a complete full walk', () => {
-  it('is what refreshes begin with: the first one settles at its end', () => {
-    expect(FIRST).toMatchObject({ settledAt: 200, freshAsOf: 100, lastPage: 40, total: 1000 })
-    expect(FIRST.places.elsewhere).toBe(0)
-    expect(afterFullWalk(null, { ...WALK, coverage: 'repaired' }).places.elsewhere).toBeGreaterThan(0)
-    expect(afterFullWalk(null, { ...WALK, grewAt: 150 }).settledAt).toBe(149)
-  })
-
-  it('claims nothing until a later one, if the first one moved so much that nobody knows what it has missed', () => {
-    const drifted = afterFullWalk(null, { ...WALK, coverage: 'drifted' })
-    const later = afterFullWalk(drifted, { ...WALK, startedAt: 300, endedAt: 400, coverage: 'drifted' })
-
-    expect([FIRST.holeSince, drifted.holeSince, later.holeSince]).toEqual([null, 200, null])
+  it.each<[Partial<CompleteWalk>, Partial<RefreshState>]>([
+    [{}, { settledAt: 200, freshAsOf: 100, holeSince: null, lastPage: 40, total: 1000 }],
+    [{}, { places: placesOf(0, 0, 0) }],
+    [{ coverage: 'repaired' }, { holeSince: null, places: placesOf(0, 0, 0.5) }],
+    [{ grewAt: 150 }, { settledAt: 149 }],
+    // Nobody knows what it has missed: nothing is claimed until a later one.
+    [{ coverage: 'drifted' }, { holeSince: 200 }],
+    [{ totals: { first: null, last: null } }, { holeSince: 200 }],
+  ])('is what refreshes begin with: %j: %j', (walk, expected) => {
+    expect(afterFullWalk(null, { ...WALK, ...walk })).toMatchObject(expected)
   })
 
   it('of a short list takes the place of a refresh, and tells how often its rows come', () => {
@@ -170,18 +159,15 @@ describe('a complete full walk', () => {
 
     expect(quiet).toMatchObject({ newestAt: 60_100, interval: 60_000 })
     expect(busy.news).toBeGreaterThan(2 * quiet.news)
-    expect(afterFullWalk(FIRST, { ...WALK, startedAt: 60_100 })).toMatchObject({
-      newestAt: 100,
-      interval: null,
-    })
+    const long = afterFullWalk(FIRST, { ...WALK, startedAt: 60_100 })
+    expect(long).toMatchObject({ newestAt: 100, interval: null })
   })
+
+  const LATER = { settledAt: 450, total: 995, rowsAdded: 12 }
 
   it.each<[Partial<RefreshState>, Partial<RefreshState>]>([
     [{ settledAt: 250 }, { settledAt: 300, total: 990 }],
-    [
-      { settledAt: 450, total: 995, rowsAdded: 12 },
-      { settledAt: 450, total: 995, rowsAdded: 12 },
-    ],
+    [LATER, LATER],
     [{ lastPage: 4 }, { lastPage: 40 }],
     [{ freshAsOf: 420 }, { freshAsOf: 420 }],
     [{ freshAsOf: 250 }, { freshAsOf: 300 }],
@@ -189,7 +175,8 @@ describe('a complete full walk', () => {
     [{ holeSince: 310 }, { holeSince: 310 }],
   ])('moves %j to %j', (before, expected) => {
     const moved = { settledAt: 300, total: 990, freshAsOf: 300, rowsAdded: 10 }
-    const after = afterFullWalk({ ...KNOWN, ...before }, { ...WALK, startedAt: 300, endedAt: 400 })
+    const drifted = { ...WALK, startedAt: 300, endedAt: 400, coverage: 'drifted' } as const
+    const after = afterFullWalk({ ...KNOWN, ...before }, drifted)
 
     expect(after).toEqual({ ...KNOWN, ...moved, ...expected })
   })
@@ -197,19 +184,15 @@ describe('a complete full walk', () => {
 
 describe('what was saved', () => {
   const saved: unknown = JSON.parse(JSON.stringify(KNOWN))
+  const ahead = { ...KNOWN, freshAsOf: 900, holeSince: 900 }
+  const withdrawn = { ...KNOWN, freshAsOf: 0, holeSince: 300 }
 
   it.each([
     ['is the same again', saved, 'orders', 200, KNOWN],
     ['of other filters is nothing', saved, 'orders, open ones', 200, null],
     ['by another version is nothing', { ...KNOWN, bands: undefined }, 'orders', 200, null],
     ['before the first walk is nothing', null, 'orders', 200, null],
-    [
-      'by a clock that was ahead claims nothing of the time to come',
-      { ...KNOWN, freshAsOf: 900, holeSince: 900 },
-      'orders',
-      300,
-      { ...KNOWN, freshAsOf: 0, holeSince: 300 },
-    ],
+    ['by a clock that was ahead claims nothing of the time to come', ahead, 'orders', 300, withdrawn],
   ])('%s', (_what, text, scope, now, expected) => {
     expect(stateOf(text, scope, now)).toEqual(expected)
   })
