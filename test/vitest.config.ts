@@ -7,6 +7,9 @@ import { LongestFirst } from './longest-first.ts'
 
 const POSTGRES = 'test/*/postgres/**/*.test.ts'
 
+/** They import nock, which takes over all connections of its process, those to servers of other tests too. */
+const AT_THE_WIRE = 'test/api/client*.test.ts'
+
 /** Left to `npm run test:all`. */
 const LEFT = LONG ? [] : ['**/*.long.test.ts']
 
@@ -33,8 +36,12 @@ export default defineConfig({
         test: {
           name: 'files',
           include: ['test/**/*.test.ts'],
-          exclude: [POSTGRES, ...LEFT],
+          exclude: [POSTGRES, AT_THE_WIRE, ...LEFT],
         },
+      },
+      {
+        extends: true,
+        test: { name: 'wire', include: [AT_THE_WIRE] },
       },
       {
         extends: true,

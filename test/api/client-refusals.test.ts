@@ -2,10 +2,11 @@ import { expect, it } from 'vitest'
 import { type RetryRules, retryDelay } from '../../src/api/retry.ts'
 import { JobError, RetryableError } from '../../src/errors.ts'
 import { ACME } from '../helpers/jobs.ts'
-import { createWire, ORDERS, pageText } from './helpers/api.ts'
+import { ORDERS, pageText } from './helpers/api.ts'
 import { NOW } from './helpers/rate.ts'
+import { createWire } from './helpers/wire.ts'
 
-const { url, foresee, createSetting } = await createWire()
+const { url, foresee, createSetting } = createWire()
 
 const { id } = ACME
 const LOOK = 'look at api.baseUrl and the path of the list, or at a proxy before the API'

@@ -4,10 +4,11 @@ import { redact } from '../../src/api/redact.ts'
 import { createTokenHold } from '../../src/api/token-hold.ts'
 import { KnownError, TokenRefusedError } from '../../src/errors.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
-import { createWire, pageText, TOKEN } from './helpers/api.ts'
+import { pageText, TOKEN } from './helpers/api.ts'
 import { createHoldStore } from './helpers/rate.ts'
+import { createWire } from './helpers/wire.ts'
 
-const { foresee, foreseeFault, createSetting } = await createWire()
+const { foresee, foreseeError, createSetting } = createWire()
 
 describe('a 401', () => {
   it('says what to do, and no further request is sent with the token', async () => {
@@ -85,7 +86,7 @@ describe('the token', () => {
     ['the name of a field', echo(200, json({ data: { [TOKEN]: 1 } }))],
     ['a link', echo(200, pageText(1, 2, { links: { next: `?page=${encodeURIComponent(TOKEN)}` } }))],
     ['an answer that is too large', echo(200, 'x'.repeat(1_000_001))],
-    ['a connection that breaks', () => foreseeFault((response) => response.destroy())],
+    ['a connection that breaks', () => foreseeError('EPIPE', `write Bearer ${TOKEN}`)],
   ])(
     'is nowhere in the error, the reports and the hold of %s, however deep one looks',
     async (_case, answer) => {

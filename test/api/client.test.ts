@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
-import { createWire, pageText, TOKEN } from './helpers/api.ts'
+import { pageText, TOKEN } from './helpers/api.ts'
 import { NOW } from './helpers/rate.ts'
+import { createWire } from './helpers/wire.ts'
 
-const { asked, foresee, createSetting } = await createWire()
+const { asked, foresee, createSetting } = createWire()
 
 const ONCE = { options: { retry: { attempts: 1, minDelayMs: 1000, maxDelayMs: 1000 } } }
 
@@ -33,7 +34,7 @@ describe('a page', () => {
     await fetchPage(2)
 
     expect(asked).toHaveLength(2)
-    for (const { headers } of asked) {
+    for (const headers of asked) {
       expect(headers).toMatchObject({
         authorization: `Bearer ${TOKEN}`,
         'x-service-organization': jobOf().organization.id,

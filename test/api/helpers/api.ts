@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { afterEach, expect } from 'vitest'
 import { type ApiOptions, createApi } from '../../../src/api/client.ts'
 import type { HttpGet } from '../../../src/api/http.ts'
 import { createTokenHold } from '../../../src/api/token-hold.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { jobOf } from '../../helpers/jobs.ts'
-import { pageOf, type Reply, serve } from '../../helpers/list-server.ts'
+import { pageOf } from '../../helpers/list-server.ts'
 import { createBudgetStore, createHoldStore, createObserver, NOW } from './rate.ts'
 
 export const TOKEN = '12|s3cr3t/t0ken-that-nobody-may-see'
@@ -33,7 +32,7 @@ const OPTIONS: Omit<ApiOptions, 'baseUrl' | 'now' | 'sleep' | 'budgets'> = {
   },
 }
 
-interface Setting {
+export interface Setting {
   options?: Partial<ApiOptions>
   holdStore?: ReturnType<typeof createHoldStore>
   /** In place of the network. */
@@ -75,37 +74,6 @@ export function createSetting(
   }
 
   return { open, ...open(), reports, clock, budgets, holdStore }
-}
-
-/**
- * An API on loopback for all tests of a file, in each of which the requests that it foresees are made, in their order, and no others.
- */
-export async function createWire() {
-  let foreseen: [page: number, reply: Reply][] = []
-  let unforeseen: string[] = []
-  const { url, asked } = await serve(({ method, path, query, page }) => {
-    const [next, reply] = foreseen.shift() ?? []
-    if (next === page && reply) return reply
-    unforeseen.push(`${method} ${path}?${query}`)
-    return { status: 418 }
-  })
-  afterEach(() => {
-    const left = [foreseen, unforeseen]
-    foreseen = []
-    unforeseen = []
-    asked.length = 0
-    expect(left).toEqual([[], []])
-  })
-  return {
-    url,
-    asked,
-    /** The next request is for this page, and has this answer. */
-    foresee: (status: number, body: string, headers: Record<string, string> = {}, page = 1) =>
-      void foreseen.push([page, { status, body, headers }]),
-    foreseeFault: (fault: NonNullable<Reply['fault']>) => void foreseen.push([1, { fault }]),
-    /** A client of it. */
-    createSetting: (setting?: Setting) => createSetting(url, setting),
-  }
 }
 
 /** A page of orders, one a page, as text. */
