@@ -2,10 +2,11 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { identifyItems } from '../../src/sync/items.ts'
 import { compareWithStore, createPageTimes } from '../../src/sync/page-writer.ts'
 import { createShareUse } from '../../src/sync/refresh/share.ts'
-import { afterFullWalk, type RefreshState, scopeText } from '../../src/sync/refresh/state.ts'
+import { afterFullWalk, scopeText } from '../../src/sync/refresh/state.ts'
 import { noTraffic } from '../../src/sync/run.ts'
 import type { Store } from '../../src/sync/store.ts'
 import type { WalkPlan } from '../../src/sync/types.ts'
+import { fullWalk } from '../helpers/full-walk.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
 import { SYNC } from '../helpers/test-mirror.ts'
@@ -14,21 +15,7 @@ import { begin, leaseOf, type OpenedStore, type OpenRun, STEADY } from './stage.
 const JOB = jobOf()
 const HOUR = 3_600_000
 
-/** As the first complete full walk leaves it. */
-const STATE: RefreshState = afterFullWalk(
-  null,
-  {
-    scope: scopeText(JOB),
-    startedAt: Date.UTC(2026, 10, 1),
-    endedAt: Date.UTC(2026, 10, 1, 1),
-    lastPage: 40,
-    totals: { first: 1000, last: 1000 },
-    coverage: 'steady',
-    grewAt: null,
-    rowsAdded: { first: 0, last: 1000 },
-  },
-  'first',
-)
+const STATE = afterFullWalk(null, fullWalk({ scope: scopeText(JOB) }), 'first')
 
 /** What each store has to keep of the promises of the port about refreshes. */
 export function describeRefreshes(name: string, openStore: () => Promise<OpenedStore>): void {

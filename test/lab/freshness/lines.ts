@@ -24,7 +24,6 @@ export const LINES: Record<string, Line> = {
   '20 new': one({ arrivals: 20 }),
   '20 new, 300 requests a minute': one({ arrivals: 20 }, { limit: 300 }),
   '20 new, any of the newest 100 go': one({ arrivals: 20, removals: 'newest' }),
-  'a fifth of the refreshes killed': one({}, { killed: 0.2 }),
   'newest last': one({ order: 'last' }),
   'by update': one({ order: 'by update' }),
   'in no order': one({ order: 'random' }),

@@ -13,6 +13,7 @@ import {
   type Reading,
   shareOf,
 } from '../../../src/sync/refresh/worth.ts'
+import { fullWalk } from '../../helpers/full-walk.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
 import { World, type WorldSetting } from './world.ts'
 
@@ -21,8 +22,6 @@ export interface Line {
   lists: readonly WorldSetting[]
   /** Requests a minute. */
   limit: number
-  /** The part of the refreshes whose process is killed behind one of their pages, if they have several. */
-  killed?: number
   /** Days that are measured, after BEFORE of them in which it becomes what it is in the long run. */
   days?: number
 }
@@ -51,7 +50,7 @@ function asKnown(played: PlayedList) {
 
 /** Times are minutes, those of the program milliseconds. */
 export function measureFreshness(line: Line, seed: number) {
-  const { limit, killed = 0, days = 3 } = line
+  const { limit, days = 3 } = line
   const random = createRandom(seed)
   const perMinute = shareOf(limit, SHARE)
   let [time, at, turn, requests, refreshes, untrue] = [0, 0, 0, 0, 0, 0]
@@ -78,12 +77,9 @@ export function measureFreshness(line: Line, seed: number) {
     { startedAt, total: first, rowsAdded }: Omit<NonNullable<PlayedList['walk']>, 'page'>,
     added: number,
   ): RefreshState {
-    const walk = { scope: '', startedAt, endedAt: at, coverage: 'repaired', lastPage, grewAt: null } as const
-    return afterFullWalk(before, {
-      ...walk,
-      totals: { first, last },
-      rowsAdded: { first: rowsAdded, last: added },
-    })
+    const counts = { totals: { first, last }, rowsAdded: { first: rowsAdded, last: added } }
+    const walk = fullWalk({ startedAt, endedAt: at, coverage: 'repaired', lastPage, ...counts })
+    return afterFullWalk(before, walk)
   }
 
   /** One request takes as long as the limit says. */
@@ -109,17 +105,9 @@ export function measureFreshness(line: Line, seed: number) {
       return
     }
     const [startedAt, startedTime] = [nowMs(), time]
-    const isVictim = random.chance(killed)
     const reading = readEnds<number>(list.state, 'auto', startedAt)
     let step = reading.next()
-    while (!step.done) {
-      const answer = read(list, step.value)
-      if (isVictim && random.chance(0.3)) {
-        list.state = { ...list.state, newestAt: startedAt }
-        return
-      }
-      step = reading.next(answer)
-    }
+    while (!step.done) step = reading.next(read(list, step.value))
     list.state = step.value.state
     refreshes++
     if (list.state.freshAsOf === startedAt && list.world.missingOf(startedTime) > 0) untrue++

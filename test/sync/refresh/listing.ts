@@ -1,6 +1,7 @@
 import { type ErrorCode, JobError } from '../../../src/errors.ts'
 import type { End, WrittenAnswer } from '../../../src/sync/refresh/ends.ts'
 import { afterFullWalk, type RefreshState, readEnds } from '../../../src/sync/refresh/state.ts'
+import { fullWalk } from '../../helpers/full-walk.ts'
 
 interface KnownRow {
   firstAt: number
@@ -79,8 +80,7 @@ export class Listing {
     const { lastPage, clock: endedAt } = this
     const totals = { first: this.rows.length, last: this.rows.length }
     const rowsAdded = { first, last: this.known.size }
-    const walk = { scope: '', startedAt, endedAt, lastPage, totals, rowsAdded, grewAt: null }
-    return afterFullWalk(state, { ...walk, coverage: 'steady' })
+    return afterFullWalk(state, fullWalk({ startedAt, endedAt, lastPage, totals, rowsAdded }))
   }
 
   get lastPage(): number {

@@ -9,6 +9,7 @@ import {
   stateOf,
 } from '../../../src/sync/refresh/state.ts'
 import { withBands } from '../../../src/sync/refresh/worth.ts'
+import { fullWalk } from '../../helpers/full-walk.ts'
 import { Listing, type Refreshing } from './listing.ts'
 
 const AUTO = { newest: 'auto' } as const
@@ -126,16 +127,7 @@ describe('what was not read', () => {
   })
 })
 
-const WALK: CompleteWalk = {
-  scope: 'orders',
-  startedAt: 100,
-  endedAt: 200,
-  coverage: 'steady',
-  lastPage: 40,
-  totals: { first: 990, last: 1000 },
-  grewAt: null,
-  rowsAdded: { first: 10, last: 1010 },
-}
+const WALK = fullWalk({ totals: { first: 990, last: 1000 }, rowsAdded: { first: 10, last: 1010 } })
 const FIRST = afterFullWalk(null, WALK)
 const KNOWN: RefreshState = withBands({ ...FIRST, places: placesOf(20, 0, 0) }, 'first', 100)
 
