@@ -88,6 +88,8 @@ function createPageSource(
   async function ask(page: number, { observe, signal }: RequestOptions) {
     await hold.refresh()
     hold.check()
+    // It may have come meanwhile: what is counted as a request has left.
+    signal.throwIfAborted()
     observe({ kind: 'request' })
     const response = await exchange(page, signal)
     const { status } = response
