@@ -7,6 +7,7 @@ import { startScheduler } from '../../src/schedule/scheduler.ts'
 import { afterFullWalk, scopeText } from '../../src/sync/refresh/state.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { createSteppedClock } from '../helpers/clock.ts'
+import { fullWalk } from '../helpers/full-walk.ts'
 import { createWorkspace, organization } from '../helpers/workspace.ts'
 
 // When a start refreshes which of its lists. What a list is worth: test/sync/refresh/worth.test.ts.
@@ -33,18 +34,10 @@ function createScene({ count = 2, every = '5m', own, hasFailed = false, hasBudge
   })
   const config = loadConfig(workspace.file('admin-mirror.yaml'), { env: {}, tokens: 'leave' })
   const clock = createSteppedClock(NOW)
-  const [startedAt, totals] = [NOW - 60 * MINUTE, { first: 250, last: 250 }]
-  const walked = {
-    startedAt,
-    endedAt: startedAt,
-    lastPage: 10,
-    totals,
-    coverage: 'steady',
-    grewAt: null,
-  } as const
+  const readAt = NOW - 60 * MINUTE
   const lists = selectJobs(config, { org: [], collection: [] }).map((selected) => {
-    const scope = scopeText(selected.job)
-    const state = afterFullWalk(null, { ...walked, scope, rowsAdded: { first: 0, last: 250 } })
+    const walk = { scope: scopeText(selected.job), startedAt: readAt, endedAt: readAt }
+    const state = afterFullWalk(null, fullWalk(walk))
     const name = selected.organization.name
     return {
       selected,

@@ -3,10 +3,12 @@ import type { End, WrittenAnswer } from '../../../src/sync/refresh/ends.ts'
 import { afterFullWalk, type RefreshState, readEnds } from '../../../src/sync/refresh/state.ts'
 import { fullWalk } from '../../helpers/full-walk.ts'
 
-interface KnownRow {
-  firstAt: number
-  changedAt: number
-  version: number
+/** An item, and its row of the mirror. */
+interface ListedRow {
+  id: number
+  seen: { firstAt: number; changedAt: number } | null
+  /** Since it was read. */
+  hasChanged: boolean
 }
 
 export interface Refreshing {
@@ -22,12 +24,12 @@ export interface Refreshing {
 
 /** A list of 25 items a page, if nothing else is said, that the test moves, and a mirror of it that is refreshed. New items come at one end. */
 export class Listing {
-  rows: { id: number; version: number }[] = []
-  readonly known = new Map<number, KnownRow>()
+  rows: ListedRow[] = []
   readonly end: End
   /** Later with each answer and each refresh. */
   clock = 1000
   private nextId = 0
+  private rowsAdded = 0
   private readonly perPage: number
 
   constructor(end: End, count: number, perPage = 25) {
@@ -43,7 +45,7 @@ export class Listing {
   /** The newest one stands where the newest end is. */
   insert(index: number, count = 1): number[] {
     const ids = Array.from({ length: count }, () => this.nextId++)
-    const rows = ids.map((id) => ({ id, version: 0 }))
+    const rows = ids.map((id) => ({ id, seen: null, hasChanged: false }))
     this.rows.splice(index, 0, ...(this.end === 'first' ? rows.toReversed() : rows))
     return ids
   }
@@ -53,13 +55,13 @@ export class Listing {
   }
 
   change(from: number, count = 1): void {
-    for (const row of this.rows.slice(from, from + count)) row.version++
+    for (const row of this.rows.slice(from, from + count)) row.hasChanged = true
   }
 
   /** Changes in a list by update, of rows that stood in a row there: they stand at its end then. */
   move(from: number, count = 1): number[] {
     const moved = this.rows.splice(from, count)
-    for (const row of moved) row.version++
+    for (const row of moved) row.hasChanged = true
     if (this.end === 'last') this.rows.push(...moved)
     else this.rows.unshift(...moved)
     return moved.map(({ id }) => id)
@@ -75,11 +77,11 @@ export class Listing {
   /** A complete full walk that nothing moves under. */
   walk(state: RefreshState | null = null): RefreshState {
     const startedAt = this.clock++
-    const first = this.known.size
+    const first = this.rowsAdded
     for (let page = 1; page <= this.lastPage; page++) this.read(page)
     const { lastPage, clock: endedAt } = this
     const totals = { first: this.rows.length, last: this.rows.length }
-    const rowsAdded = { first, last: this.known.size }
+    const rowsAdded = { first, last: this.rowsAdded }
     return afterFullWalk(state, fullWalk({ startedAt, endedAt, lastPage, totals, rowsAdded }))
   }
 
@@ -89,19 +91,19 @@ export class Listing {
 
   /** Rows of the list that were never read. */
   get missing(): number[] {
-    return this.rows.map(({ id }) => id).filter((id) => !this.known.has(id))
+    return this.rows.filter(({ seen }) => seen === null).map(({ id }) => id)
   }
 
   /** Reads a page and writes it. */
   read(page: number): WrittenAnswer<number>['items'] {
     const at = ++this.clock
-    return this.rows.slice((page - 1) * this.perPage, page * this.perPage).map(({ id, version }) => {
-      const before = this.known.get(id)
-      const changedAt = before?.version === version ? before.changedAt : at
-      const seen = { firstAt: before?.firstAt ?? at, changedAt }
-      this.known.set(id, { ...seen, version })
-      return { id, seen }
-    })
+    const shown = this.rows.slice((page - 1) * this.perPage, page * this.perPage)
+    for (const row of shown) {
+      if (row.seen === null) this.rowsAdded++
+      if (row.seen === null || row.hasChanged) row.seen = { firstAt: row.seen?.firstAt ?? at, changedAt: at }
+      row.hasChanged = false
+    }
+    return shown.map(({ id, seen }) => ({ id, seen }))
   }
 
   /** Its state, null where it was killed; the pages that it asked for, in their order; and how each end was read. */
@@ -123,10 +125,10 @@ export class Listing {
         continue
       }
       const items = this.read(page)
-      const { lastPage, clock: at } = this
+      const { lastPage, clock: at, rowsAdded } = this
       const next = page < lastPage ? page + 1 : null
-      const numbers = { total: this.rows.length, rowsAdded: this.known.size, rejected: 0 }
-      step = reading.next(spoil({ page, at, next, lastPage, items, ...numbers }))
+      const total = this.rows.length
+      step = reading.next(spoil({ page, at, next, lastPage, items, total, rowsAdded, rejected: 0 }))
     }
     const { state: after, done } = step.value
     return { state: after, asked, outcomes: done.map(({ outcome }) => outcome) }
