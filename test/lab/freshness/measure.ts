@@ -53,7 +53,7 @@ export function measureFreshness(line: Line, seed: number) {
   const { limit, days = 3 } = line
   const random = createRandom(seed)
   const perMinute = shareOf(limit, SHARE)
-  let [time, at, turn, requests, refreshes, untrue] = [0, 0, 0, 0, 0, 0]
+  let [time, turn, requests, refreshes, untrue] = [0, 0, 0, 0, 0]
   /** When requests of refreshes were sent. */
   let sent: number[] = []
   let share = { at: 0, level: 0 }
@@ -78,7 +78,7 @@ export function measureFreshness(line: Line, seed: number) {
     added: number,
   ): RefreshState {
     const counts = { totals: { first, last }, rowsAdded: { first: rowsAdded, last: added } }
-    const walk = fullWalk({ startedAt, endedAt: at, coverage: 'repaired', lastPage, ...counts })
+    const walk = fullWalk({ startedAt, endedAt: nowMs(), coverage: 'repaired', lastPage, ...counts })
     return afterFullWalk(before, walk)
   }
 
@@ -90,7 +90,7 @@ export function measureFreshness(line: Line, seed: number) {
       share = { at: nowMs(), level: level() + 1 }
     }
     list.world.passTo(time)
-    at = Math.max(at + 1, nowMs())
+    const at = nowMs()
     const answer = list.world.read(page, time, at)
     list.rowsAdded += answer.added
     time += 1 / limit

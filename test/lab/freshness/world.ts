@@ -65,7 +65,6 @@ export class World {
   /** What happens, in its order, to an item; null: one goes. */
   readonly #happenings: { time: number; item: Item | null }[] = []
   #next = 0
-  readonly #missing = new Set<Item>()
   /** Listed rows that are missing or outdated now, and how many row-minutes of them there were until `last`. */
   #wrong = 0
   #area = 0
@@ -123,7 +122,6 @@ export class World {
       if (seen === null) this.newAges.push(time - born)
       if (isWrong(item)) item.seen = { firstAt: seen?.firstAt ?? at, changedAt: at }
       item.changed = null
-      this.#missing.delete(item)
       return { id, seen: item.seen }
     })
     return { total, lastPage, items, added, changed }
@@ -131,7 +129,8 @@ export class World {
 
   /** Items that came before this minute, stand in the list and were never read; without those that changed since then. */
   missingOf(until: number): number {
-    return [...this.#missing].filter(({ born, changed }) => born < until && (changed ?? 0) < until).length
+    const listed = this.#items.slice(this.#start)
+    return listed.filter((one) => one.seen === null && one.born < until && (one.changed ?? 0) < until).length
   }
 
   /** Measures from this minute on. */
@@ -165,7 +164,6 @@ export class World {
     item.isListed = true
     this.#add(item)
     this.#count(time, 1)
-    this.#missing.add(item)
   }
 
   #add(item: Item): void {
@@ -184,7 +182,6 @@ export class World {
     if (!gone) return
     this.#count(time, isWrong(gone) ? -1 : 0)
     gone.isListed = false
-    this.#missing.delete(gone)
   }
 
   #pageAt(page: number): readonly Item[] {
