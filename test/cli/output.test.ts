@@ -4,6 +4,7 @@ import { createProgress } from '../../src/cli/output/progress.ts'
 import { createReporter } from '../../src/cli/output/reporter.ts'
 import { type ErrorCode, JobError } from '../../src/errors.ts'
 import type { JobEvent, JobResult } from '../../src/sync/job.ts'
+import { onHold } from '../../src/text.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { items, pageOf } from '../helpers/list-server.ts'
 import { createScene } from '../helpers/scene.ts'
@@ -136,4 +137,18 @@ it.each<[string, Partial<JobResult>, ErrorCode, level: string, event: string]>([
   reporter.observe(jobOf())({ kind: 'finish', result })
 
   expect(told).toMatchObject([{ level, event, error_code: code, error_message: 'why' }])
+})
+
+it('a token that is held is told once, whichever of its lists meet that, and another one as well', () => {
+  const { told, reporter } = createLogged()
+
+  for (const reason of ['one', 'one', 'one', 'another']) {
+    const error = new JobError(
+      'UNAUTHORIZED',
+      `${reason} was refused (401). ${onHold('admin-mirror resume')}`,
+    )
+    reporter.observe(jobOf())({ kind: 'finish', result: { ...NO_RUN, error } })
+  }
+
+  expect(told.map(({ level }) => level)).toEqual(['error', 'debug', 'debug', 'error'])
 })

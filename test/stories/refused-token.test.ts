@@ -71,7 +71,7 @@ it('a held token is sent by start, whenever its time comes, only after resume in
     schedule: EVERY_SECOND,
     organizations: SHARING,
   })
-  const start = workspace.startHere(['start'])
+  const start = workspace.startHere(['start', '--log-level', 'debug'])
   // Twice of each of the six lists, but for the one that was refused.
   await start.log(isRefusal, 11)
   expect(sentOld()).toBe(1)
@@ -108,7 +108,7 @@ it('a token file that is exchanged while its token is refused has that one sent 
 
 it('a token file is read by start for each run: missing, it fails its lists with CONFIGURATION; with another token than the one that was refused, they go on', async () => {
   const { workspace, server, write, held, sentOld } = await withFile({ schedule: EVERY_SECOND })
-  const start = workspace.startHere(['start'])
+  const start = workspace.startHere(['start', '--log-level', 'debug'])
   const { organization: failed } = await start.log(({ error_code: code }) => code === 'CONFIGURATION')
   await start.log(isSuccess)
   expect([failed, server.asked.every(({ token }) => token === OTHER.token)]).toEqual(['acme', true])

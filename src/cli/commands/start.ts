@@ -125,7 +125,7 @@ export async function runScheduled(daemon: Omit<Daemon, 'log'>, session: Command
       )
   listening?.serve(session, scheduler)
   const keeping = keepFresh({
-    jobs: planned.filter(({ selected }) => selected.organization.refresh !== false),
+    jobs: planned,
     read: async (selected) => (await runOne(selected, { instead: 'due' })) !== null,
     plan: session.refreshes,
     scheduler,

@@ -5,7 +5,7 @@ import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { ownerName, workText } from '../../sync/run.ts'
 import type { Job, Notice, Observe } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
-import { counted, grouped, printable } from '../../text.ts'
+import { counted, grouped, ON_HOLD, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
 
 // What jobs do, as log lines.
@@ -26,9 +26,9 @@ const TOLD_AGAIN_MS = 300_000
 export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
   const toldAt = new Map<string, number>()
 
-  /** Whether such a fault was told lately, of any list; else it is now. */
-  function isTold(event: 'retry' | 'finish', code: ErrorCode): boolean {
-    const key = `${event} ${code}`
+  /** Whether such a fault was told lately, of any list; else it is now. Of tokens that are held each has its own reason. */
+  function isTold(event: 'retry' | 'finish', code: ErrorCode, message: string): boolean {
+    const key = `${event} ${code} ${code === 'UNAUTHORIZED' ? message.split(ON_HOLD, 1).join() : ''}`
     const last = toldAt.get(key) ?? Number.NEGATIVE_INFINITY
     if (ERRORS[code].ofAll && Math.abs(now() - last) < TOLD_AGAIN_MS) return true
     toldAt.set(key, now())
@@ -61,7 +61,7 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
           case 'retry': {
             const { code, reason, delayMs } = event
             const fields = { event: 'request_retried', error_code: code, delay_ms: delayMs }
-            log[isTold('retry', code) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
+            log[isTold('retry', code, reason) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
             return
           }
           case 'wait': {
@@ -90,7 +90,7 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
             const { error, isInstead } = event.result
             // A refresh is reported already.
             if (isInstead) return
-            const level = error && isTold('finish', error.code) ? 'info' : levelOf(error)
+            const level = error && isTold('finish', error.code, error.message) ? 'info' : levelOf(error)
             logRun(log, event.result, now() - observedAt, level)
             return
           }
@@ -165,7 +165,10 @@ function logRun(log: Logger, result: JobResult, ms: number, level: Level): void 
   if (!run && !walk) {
     // A refresh comes every few minutes: what keeps it from running was told where that began.
     const isExpected = trigger === 'refresh' && /^(?:BUSY|UNAUTHORIZED|RATE_LIMITED)$/.test(error?.code ?? '')
-    log[isExpected ? 'debug' : level]({ event: 'run_not_begun', ...fields }, 'run not begun')
+    log[isExpected || level === 'info' ? 'debug' : level](
+      { event: 'run_not_begun', ...fields },
+      'run not begun',
+    )
     return
   }
   const end = endText(error, run)
