@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { pageText, TOKEN } from './helpers/api.ts'
-import { NOW } from './helpers/rate.ts'
+import { createHoldStore, NOW } from './helpers/rate.ts'
 import { createWire } from './helpers/wire.ts'
 
 const { asked, foresee, createSetting } = createWire()
@@ -44,6 +44,14 @@ describe('a page', () => {
       expect([headers.cookie, headers.referer]).toEqual([undefined, undefined])
     }
   })
+})
+
+it('a request that a signal keeps from leaving is not counted', async () => {
+  const setting = createSetting({ holdStore: { ...createHoldStore(), refresh: async () => setting.stop() } })
+
+  await expect(setting.fetchPage()).rejects.toThrow('aborted')
+
+  expect(setting.reports.filter(([what]) => what === 'request')).toEqual([])
 })
 
 describe('an answer that asks for a pause', () => {

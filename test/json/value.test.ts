@@ -1,7 +1,13 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseExact } from '../../src/json/exact.ts'
-import { canonicalNumber, differingFields, differingPaths, sameJson } from '../../src/json/value.ts'
+import {
+  asJsonObject,
+  canonicalNumber,
+  differingFields,
+  differingPaths,
+  sameJson,
+} from '../../src/json/value.ts'
 import { jsonTexts, numberTexts } from './arbitrary.ts'
 
 describe('sameJson', () => {
@@ -144,3 +150,8 @@ function scaled(text: string): bigint {
   const sign = whole.startsWith('-') ? -1n : 1n
   return sign * digits * 10n ** BigInt(600 + Number(exponent) - fraction.length)
 }
+
+it('only an object is one', () => {
+  expect(asJsonObject({ a: 1 })).toEqual({ a: 1 })
+  expect(() => asJsonObject([1])).toThrow('the value is not an object')
+})

@@ -56,7 +56,7 @@ export function createNetwork(
   }
 
   return (process: SimulatedProcess): HttpGet =>
-    async (url, headers, signal) => {
+    async (url, headers, signal, onStatus) => {
       signal.throwIfAborted()
       process.step('request')
       const job = jobName(headers['x-service-organization'] ?? '', url.pathname.split('/').at(-1) ?? '')
@@ -71,6 +71,8 @@ export function createNetwork(
         reader: process.refreshing.has(job) ? 'refresh' : 'walk',
       }
       tell({ kind: 'sent', request })
-      return travel(request, signal)
+      const response = await travel(request, signal)
+      onStatus?.(response.status)
+      return response
     }
 }

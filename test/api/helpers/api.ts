@@ -55,7 +55,8 @@ export function createSetting(
   const api = createApi({ ...OPTIONS, baseUrl, now, sleep, budgets, ...options }, get)
   const hold = createTokenHold(holdStore, 'admin-mirror resume')
   const { observe, reports } = createObserver()
-  const { signal } = new AbortController()
+  const controller = new AbortController()
+  const { signal } = controller
 
   function open(job = jobOf()) {
     const source = api.open(job, { token: TOKEN, budgetKey: 'budget', hold })
@@ -73,7 +74,7 @@ export function createSetting(
     }
   }
 
-  return { open, ...open(), reports, clock, budgets, holdStore }
+  return { open, ...open(), reports, clock, budgets, holdStore, stop: () => controller.abort() }
 }
 
 /** A page of orders, one a page, as text. */
