@@ -1,4 +1,10 @@
-import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { text } from 'node:stream/consumers'
 import { listen } from './loopback.ts'
@@ -48,7 +54,7 @@ export async function serve(
 ): Promise<ListServer> {
   const asked: Asked[] = []
   const { changed, until } = createWatch()
-  const listener: RequestListener = async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const { method = '', url = '/', headers } = request
     const { pathname: path, searchParams: query } = new URL(url, 'http://localhost')
     const one: Asked = {
@@ -66,6 +72,7 @@ export async function serve(
     changed()
     send(response, await reply(one), one)
   }
+  const listener: RequestListener = (request, response) => void answer(request, response)
   const server = tls ? createTlsServer(tls, listener) : createServer(listener)
   // Node's five seconds are over on a busy machine while the program sends its next request.
   server.keepAliveTimeout = 600_000

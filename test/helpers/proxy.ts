@@ -41,7 +41,10 @@ export async function startProxy(port: number) {
   }
 
   const proxy = net.createServer((client) => {
-    if (isRefused) return client.resetAndDestroy()
+    if (isRefused) {
+      client.resetAndDestroy()
+      return
+    }
     const pair: Pair = { client, server: net.connect(port, '127.0.0.1'), isLost: false }
     if (isFrozen) lose(pair)
     pairs.add(pair)

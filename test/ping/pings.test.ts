@@ -44,7 +44,9 @@ describe('pings', () => {
     later(null)
     await pings.idle()
 
-    expect(watch.asked.map(({ method, path, query, body }) => [method, `${path}?${query}`, body])).toEqual([
+    expect(
+      watch.asked.map(({ method, path, query, body }) => [method, `${path}?${query.toString()}`, body]),
+    ).toEqual([
       ['POST', `/${SECRET}/start?a=1`, ''],
       ['POST', `/${SECRET}/start?a=1`, ''],
       ['POST', `/${SECRET}?a=1`, 'all 2 lists are well\n'],

@@ -78,7 +78,7 @@ function createScene(names: string, run: (list: string) => ReturnType<Run>, opti
     dueAtStart,
     run: () => run(name),
   })
-  const worker = startWorker([...names].map(jobOf), {
+  const worker = startWorker(names.split('').map(jobOf), {
     queue,
     now: () => now,
     ownNow: () => now,

@@ -32,7 +32,8 @@ export function describeColumns(name: string, openStore: () => Promise<OpenedSto
 
       const rows = await opened.rows("SELECT * FROM sync_columns WHERE collection = 'orders'")
       const found = rows.map(({ column, path, type, first_seen_at: at }) => {
-        return `${(new Date(at as string | Date).getTime() - begun) / HOUR}: ${column} ${path} ${type}`
+        const hours = (new Date(at as string | Date).getTime() - begun) / HOUR
+        return `${hours}: ${[column, path, type].join(' ')}`
       })
       expect(found.toSorted()).toEqual([
         '0: a.b $."a.b" TEXT',

@@ -113,7 +113,9 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
 
         const [job] = await opened.rows('SELECT * FROM sync_jobs WHERE failing_since IS NOT NULL')
         const since = (new Date(job?.failing_since as string | Date).getTime() - began) / HOUR
-        expect(job ? `${job.failing_by} since ${since}: ${job.failing_code}` : null).toBe(failing)
+        expect(job ? `${String(job.failing_by)} since ${since}: ${String(job.failing_code)}` : null).toBe(
+          failing,
+        )
         const row = await opened.status()
         expect(row?.failing_code ?? null).toBe(job?.failing_code ?? null)
         const [shown] = await opened.rows("SELECT * FROM sync_status WHERE organization = 'acme'")

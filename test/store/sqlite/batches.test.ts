@@ -151,7 +151,7 @@ it('a walk that is stopped between two batches of removals stays open; who goes 
   expect(test.rows(batches).map(({ rows }) => rows)).toEqual([1000, 1000, 400])
   await (await begin(resumer)).page(item(2000), item(3000))
   const events = 'SELECT id, change FROM orders_changes WHERE id IN (2000, 3000) ORDER BY seq, id'
-  expect(test.rows(events).map(({ id, change }) => `${id} ${change}`)).toEqual([
+  expect(test.rows(events).map(({ id, change }) => [id, change].join(' '))).toEqual([
     '2000 added',
     '2000 removed',
     '2000 returned',

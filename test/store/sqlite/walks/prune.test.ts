@@ -52,8 +52,8 @@ describe('what runs leave', () => {
     await sync()
 
     expect(afterFailure).toEqual([1, 2, 3])
-    expect(runs(test).map(({ id, status }) => `${id} ${status}`)).toEqual(['3 failed', '4 succeeded'])
-    expect(walks(test).map(({ id, status }) => `${id} ${status}`)).toEqual(['3 complete'])
+    expect(runs(test).map(({ id, status }) => [id, status].join(' '))).toEqual(['3 failed', '4 succeeded'])
+    expect(walks(test).map(({ id, status }) => [id, status].join(' '))).toEqual(['3 complete'])
     expect(test.value('SELECT count(*) FROM sync_pages')).toBe(0)
     expect(mirroredIds(test)).toEqual(upTo(8))
   })
@@ -96,7 +96,7 @@ describe('what runs leave', () => {
 
     await sync(shortList)
 
-    const left = runs(test).map(({ status, rows_added: added }) => `${status} ${added}`)
+    const left = runs(test).map(({ status, rows_added: added }) => [status, added].join(' '))
     expect(left).toEqual(['succeeded 8', 'succeeded 1', 'failed 0', 'succeeded 0'])
     expect(walks(test).filter(({ status }) => status === 'complete')).toHaveLength(3)
   })
