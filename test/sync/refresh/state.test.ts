@@ -53,10 +53,16 @@ describe('the ends of a list', () => {
     expect(state.places).toEqual({ ...placesOf(0, 0, 0), [end]: 2 })
     expect(state.freshAsOf).toBe(state.newestAt)
     expect(list.missing).toEqual([])
-    // Of a list that is read whole from its other end, new rows say nothing of that one.
-    list.remove(end === 'last' ? 5 : 0, 497)
-    list.add(200)
-    expect(refresh(AUTO).state.places[end === 'last' ? 'first' : 'last']).toBe(0)
+  })
+
+  it.each([
+    ['the list is read whole', 'remove 5 495, add 200'],
+    ['known rows stand before them', 'insert 10 3'],
+  ])('are not learned by new rows at the other one, where %s', (_what, moves) => {
+    const { list, refresh } = synced('last')
+    list.happen(moves)
+
+    expect(refresh(AUTO).state.places).toEqual(placesOf(0, 0, 0))
     expect(list.missing).toEqual([])
   })
 
@@ -74,24 +80,40 @@ describe('the ends of a list', () => {
 
   const [minutes, hour] = [300_000, 3_600_000]
 
-  it.each<[read: string, when: string, moves: string, since: number, interval: number]>([
+  it.each<[read: string, when: string, moves: string, since: number, interval: number, rejected?: number]>([
     ['1', 'one of both was read lately', '', 0, minutes],
     ['1 20', 'that was an hour ago', '', hour, minutes],
     ['1', 'and fewer than twelve refreshes, since many lists share', '', hour, hour],
     ['1 21', 'the total rose by more than was found there', 'insert 500 4', 0, minutes],
-  ])('that are read are %s where %s', (ends, _when, moves, since, interval) => {
+    ['1', 'so many items have no usable key', 'insert 500 4', 0, minutes, 4],
+  ])('that are read are %s where %s', (ends, _when, moves, since, interval, rejected = 0) => {
     const { list, refresh } = synced('first')
     list.happen(moves)
 
-    const { asked, state } = refresh(AUTO, { ...LEARNED, bothEndsAt: list.clock - since, interval })
+    const spoil: Refreshing['spoil'] = (answer) => ({ ...answer, rejected })
+    const known = { ...LEARNED, bothEndsAt: list.clock - since, interval }
+    const { asked, state } = refresh({ ...AUTO, spoil }, known)
 
     expect(asked.slice(0, 2).join(' ')).toBe(ends)
-    expect(state.places.last > 3).toBe(moves !== '')
-    expect(list.missing).toEqual([])
+    expect(state.places.last > 3).toBe(ends === '1 21')
+    expect(list.missing).toHaveLength(rejected)
   })
 })
 
 describe('what was not read', () => {
+  it.each<[why: string, moves: string, Refreshing]>([
+    ['deletions may hide new rows elsewhere', 'remove 200', AUTO],
+    ['the list names no total any more', 'add 60', { spoil: (answer) => ({ ...answer, total: null }) }],
+  ])('is not claimed, as long as %s', (_why, moves, how) => {
+    const { list, state, refresh } = synced('first')
+    list.happen(moves)
+
+    const after = refresh(how)
+
+    expect(new Set(after.outcomes)).toEqual(new Set(['settled']))
+    expect(after.state.freshAsOf).toBe(state.freshAsOf)
+  })
+
   it('keeps the claim where it is until a full walk that began later is complete', () => {
     const { list, state, refresh } = synced('first', 5000)
     list.change(0, 5000)
