@@ -117,8 +117,8 @@ function addCommands(program: Command, act: (load: Load, typed: unknown[]) => Pr
   )
     .option('--json', 'as JSON')
     .option('--check', 'exit with 4, 3, 5 or 1 if the mirror, a token, removals or a list need attention')
-    .option('--max-age <duration>', 'exit with 1 if the last full walk of a list began longer ago (24h)')
-    .option('--fresh <duration>', 'exit with 1 if rows added longer ago may be missing (10m)')
+    .option('--max-age <duration>', "exit with 1 if a list's last full walk began longer ago, such as 24h")
+    .option('--fresh <duration>', 'exit with 1 if rows added longer ago may be missing, such as 10m')
     .addOption(database())
   add(
     'query',
