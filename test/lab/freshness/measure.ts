@@ -40,7 +40,6 @@ interface PlayedList {
   state: RefreshState
   walk: { startedAt: number; page: number; total: number; rowsAdded: number } | null
   nextWalk: number
-  rowsAdded: number
 }
 
 /** A list as the program compares it with others. */
@@ -66,20 +65,21 @@ export function measureFreshness(line: Line, seed: number) {
     const world = new World(setting, (BEFORE + days) * DAY, own)
     const nextWalk = DAY * (line.lists.length > 1 ? own.next() : 1)
     // The first walk is over, and missed nothing.
-    const state = afterWalk(null, world, { startedAt: 0, total: world.total, rowsAdded: 0 }, 0)
-    return { world, state, walk: null, nextWalk, rowsAdded: 0 }
+    const state = afterWalk(null, world, { startedAt: 0, total: world.total, rowsAdded: 0 })
+    return { world, state, walk: null, nextWalk }
   }
 
   /** Each walk has seen that the list moves. */
   function afterWalk(
     before: RefreshState | null,
-    { total: last, lastPage }: World,
-    { startedAt, total: first, rowsAdded }: Omit<NonNullable<PlayedList['walk']>, 'page'>,
-    added: number,
+    { total, lastPage, rowsAdded }: World,
+    first: Omit<NonNullable<PlayedList['walk']>, 'page'>,
   ): RefreshState {
-    const counts = { totals: { first, last }, rowsAdded: { first: rowsAdded, last: added } }
-    const walk = fullWalk({ startedAt, endedAt: nowMs(), coverage: 'repaired', lastPage, ...counts })
-    return afterFullWalk(before, walk)
+    const totals = { first: first.total, last: total }
+    const added = { first: first.rowsAdded, last: rowsAdded }
+    const { startedAt } = first
+    const times = { startedAt, endedAt: nowMs(), lastPage }
+    return afterFullWalk(before, fullWalk({ ...times, coverage: 'repaired', totals, rowsAdded: added }))
   }
 
   /** One request takes as long as the limit says. */
@@ -92,10 +92,9 @@ export function measureFreshness(line: Line, seed: number) {
     list.world.passTo(time)
     const at = nowMs()
     const answer = list.world.read(page, time, at)
-    list.rowsAdded += answer.added
     time += 1 / limit
     const next = page < answer.lastPage ? page + 1 : null
-    return { ...answer, page, at, next, rowsAdded: list.rowsAdded, rejected: 0 }
+    return { ...answer, page, at, next, rejected: 0 }
   }
 
   function readNewest(list: PlayedList): void {
@@ -133,12 +132,12 @@ export function measureFreshness(line: Line, seed: number) {
   }
 
   function walkOn(list: PlayedList): void {
-    const { world, rowsAdded } = list
-    list.walk ??= { startedAt: nowMs(), page: 1, total: world.total, rowsAdded }
+    const { world } = list
+    list.walk ??= { startedAt: nowMs(), page: 1, total: world.total, rowsAdded: world.rowsAdded }
     const { walk } = list
     const { lastPage } = read(list, walk.page)
     if (walk.page++ < lastPage) return
-    list.state = afterWalk(list.state, world, walk, list.rowsAdded)
+    list.state = afterWalk(list.state, world, walk)
     list.nextWalk = Math.max(time, walk.startedAt / MINUTE_MS + DAY)
     list.walk = null
   }

@@ -57,11 +57,12 @@ interface Item {
 export class World {
   /** From when an item came until it was read. */
   newAges: number[] = []
+  /** Items that were ever read first. */
+  rowsAdded = 0
   readonly #setting: WorldSetting
   readonly #random: Random
-  /** The newest last, but for a list in no order. Those before `start` are gone. */
+  /** The newest last, but for a list in no order. */
   readonly #items: Item[] = []
-  #start = 0
   /** What happens, in its order, to an item; null: one goes. */
   readonly #happenings: { time: number; item: Item | null }[] = []
   #next = 0
@@ -91,7 +92,7 @@ export class World {
   }
 
   get total(): number {
-    return this.#items.length - this.#start
+    return this.#items.length
   }
 
   get lastPage(): number {
@@ -117,6 +118,7 @@ export class World {
     const added = listed.filter(({ seen }) => seen === null).length
     const changed = listed.filter(isWrong).length - added
     this.#count(time, -added - changed)
+    this.rowsAdded += added
     const items = listed.map((item): RefreshItem<number> => {
       const { id, born, seen } = item
       if (seen === null) this.newAges.push(time - born)
@@ -124,13 +126,14 @@ export class World {
       item.changed = null
       return { id, seen: item.seen }
     })
-    return { total, lastPage, items, added, changed }
+    return { total, lastPage, items, added, changed, rowsAdded: this.rowsAdded }
   }
 
   /** Items that came before this minute, stand in the list and were never read; without those that changed since then. */
   missingOf(until: number): number {
-    const listed = this.#items.slice(this.#start)
-    return listed.filter((one) => one.seen === null && one.born < until && (one.changed ?? 0) < until).length
+    const isMissing = ({ seen, born, changed }: Item) =>
+      seen === null && born < until && (changed ?? 0) < until
+    return this.#items.filter(isMissing).length
   }
 
   /** Measures from this minute on. */
@@ -155,7 +158,7 @@ export class World {
   /** Nothing stands elsewhere afterwards, unless the list is sorted by update. */
   #change(time: number, item: Item): void {
     if (this.#setting.order === 'by update')
-      this.#items.push(...this.#items.splice(this.#items.indexOf(item, this.#start), 1))
+      this.#items.push(...this.#items.splice(this.#items.indexOf(item), 1))
     this.#count(time, isWrong(item) ? 0 : 1)
     item.changed = time
   }
@@ -171,26 +174,22 @@ export class World {
     this.#items.splice(isRandom ? this.#random.whole(0, this.#items.length) : this.#items.length, 0, item)
   }
 
-  /** Takes an item away. The oldest one is only left behind: to move all others would take most of the time. */
   #remove(time: number): void {
-    if (this.total === 0) return
     const { order, removals } = this.#setting
+    const { length } = this.#items
+    const first = order === 'random' ? 0 : Math.max(0, length - NEWEST)
     const isOldest = order !== 'random' && removals === 'oldest'
-    const first = order === 'random' ? 0 : Math.max(0, this.#items.length - NEWEST)
-    const place = isOldest ? this.#start++ : this.#random.whole(first, this.#items.length - 1)
-    const [gone] = isOldest ? [this.#items[place]] : this.#items.splice(place, 1)
+    const [gone] = this.#items.splice(isOldest ? 0 : this.#random.whole(first, length - 1), 1)
     if (!gone) return
     this.#count(time, isWrong(gone) ? -1 : 0)
     gone.isListed = false
   }
 
   #pageAt(page: number): readonly Item[] {
-    const start = Math.min((page - 1) * PER_PAGE, this.total)
-    const end = Math.min(start + PER_PAGE, this.total)
-    const { length } = this.#items
-    return this.#setting.order === 'first'
-      ? this.#items.slice(length - end, length - start).toReversed()
-      : this.#items.slice(this.#start + start, this.#start + end)
+    const [start, end] = [(page - 1) * PER_PAGE, page * PER_PAGE]
+    if (this.#setting.order !== 'first') return this.#items.slice(start, end)
+    const inside = (place: number) => Math.max(0, this.total - place)
+    return this.#items.slice(inside(end), inside(start)).toReversed()
   }
 }
 
