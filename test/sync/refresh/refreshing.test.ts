@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
 import type { JobOptions } from '../../../src/sync/job.ts'
+import { newFreshness } from '../../../src/sync/refresh/worth.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { hearing, mirroredIds, policyOf, runOnce, runs, walks } from '../../helpers/run-once.ts'
@@ -125,7 +126,9 @@ describe('a refresh', () => {
     // For so long older pages are owed, which wait until the share has carried what the ends took.
     test.clock.advance(2 * HOUR)
     list.ids.push(...upTo(400).slice(300))
-    const refresh = policyOf(test)
+    // Another list has waited longer: whoever begins a refresh has compared them.
+    const other = { ...newFreshness(1000, 40, 0), every: HOUR, walkEvery: DAY }
+    const refresh = { ...policyOf(test), others: () => [other] }
     let sent = 0
     const uncharged: unknown[] = []
     const twice = withFirst(list.source, (page, observe) => {
