@@ -51,11 +51,6 @@ function move({ list, moved, late }: Ground, { kind, count, at }: Movement): voi
   else if (kind === 'late') for (const id of list.insert(place)) late.add(id)
 }
 
-function groundOf(end: End, count: number): Ground {
-  const list = new Listing(end, count)
-  return { list, state: list.walk(), late: new Set(), moved: new Set() }
-}
-
 /** What happens between two refreshes; an interrupted walk has written some pages. */
 function prepare(ground: Ground, movements: readonly Movement[]): void {
   const { list } = ground
@@ -69,8 +64,9 @@ function prepare(ground: Ground, movements: readonly Movement[]): void {
 }
 
 function live(end: End, all: readonly Round[]): void {
-  const ground = groundOf(end, 400)
-  const { list, late, moved } = ground
+  const list = new Listing(end, 400)
+  const [late, moved] = [new Set<number>(), new Set<number>()]
+  const ground: Ground = { list, state: list.walk(), late, moved }
   for (const { before, during, killedAt } of all) {
     prepare(ground, before)
     moved.clear()
@@ -141,28 +137,4 @@ it('an insertion in front and two deletions in any gaps between requests hide no
       }
   expect(untrue).toEqual([])
   expect(claimed).toBeGreaterThan(10_000)
-})
-
-/** However it grows, the list has no more pages. */
-const MOST_PAGES = 40
-
-it('a refresh of a list that moves between all answers asks a few times for each page at most', () => {
-  const kinds: Movement['kind'][] = ['late', 'late', 'remove', 'change', 'move', 'add']
-  const movements = fc.array(movement(kinds, 40), { minLength: 1, maxLength: 15 })
-  fc.assert(
-    fc.property(fc.constantFrom<End>('first', 'last'), movements, (end, during) => {
-      const ground = groundOf(end, 600)
-      const { list, state } = ground
-      const { asked } = list.refresh(state, {
-        newest: 'auto',
-        before(request) {
-          const happening = during[request % during.length]
-          // Again and again: everything that comes stays below MOST_PAGES.
-          if (happening && list.rows.length < MOST_PAGES * 25 - 40) move(ground, happening)
-        },
-      })
-      expect(asked.length / MOST_PAGES / 2).toBeLessThanOrEqual(3.5)
-    }),
-    RUNS,
-  )
 })
