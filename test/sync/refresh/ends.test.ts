@@ -34,6 +34,7 @@ describe('the pages that a refresh asks for', () => {
     ['last', 'remove 0 60', '20 1 18 17', 'and what is past its end is refused', { refuses: 'BAD_REQUEST' }],
     ['last', 'remove 0 60', '20 19 18 17', 'shorter, without a last page', { spoil: noLastPage }],
     ['last', 'add 60', '20 21 22 23 22 21 20', 'longer, without a last page', { spoil: noLastPage }],
+    ['last', 'add 30 at each', '20 22 23 24 25 24 25 23 24 22 23 21 22 20 21', 'a page more each time'],
     // The page before, and forwards again; back until a known item is met.
     ['first', 'add 51, remove 0 at 3', '1 2 3 2 3', 'a row of a page that was read is deleted'],
     ['first', 'add 100, remove 0 30 at 4', '1 2 3 4 3 2 3 4', 'more than a page of them is'],

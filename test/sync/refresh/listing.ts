@@ -67,11 +67,12 @@ export class Listing {
     return moved.map(({ id }) => id)
   }
 
-  /** Does what a text says of this request, or of none: `add 10, remove 0 60 at 3`. */
+  /** Does what a text says of this request, or of none: `add 10, remove 0 60 at 3, add 1 at each`. */
   happen(moves: string, request = 0): void {
-    const all = moves.matchAll(/(add|insert|remove|change|move) (\d+)(?: (\d+))?(?: at (\d+))?/g)
+    const all = moves.matchAll(/(add|insert|remove|change|move) (\d+)(?: (\d+))?(?: at (\d+|each))?/g)
     for (const [, kind, from, count = 1, at = 0] of all)
-      if (Number(at) === request) this[kind as 'remove'](Number(from), Number(count))
+      if (at === 'each' ? request > 0 : Number(at) === request)
+        this[kind as 'remove'](Number(from), Number(count))
   }
 
   /** A complete full walk that nothing moves under. */
