@@ -67,6 +67,13 @@ describe('the pages that a refresh asks for', () => {
     }
   })
 
+  it('are asked for from the first one on once: if the last one is refused again, that is the error', () => {
+    const list = new Listing('last', 500)
+    const state = list.walk()
+
+    expect(() => list.refresh(state, { refuses: NOT_FOUND, before: () => list.remove(0, 60) })).toThrow()
+  })
+
   it.each(['first', 'last'] as const)('are forty without a new row at most: %s', (end) => {
     const list = new Listing(end, 5000)
     const state = list.walk()
