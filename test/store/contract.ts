@@ -347,6 +347,14 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect(Object.keys(await opened.live())).toEqual(['2', '3'])
       })
 
+      it('stays as it was when a walk ends that decides nothing of it', async () => {
+        const { missing } = await walked(itemsOf('23'), { removals: 'none', atOnce: true })
+
+        expect(missing).toEqual({ removable: 1, held: 0, live: 3 })
+        expect((await walked(itemsOf('23'), { atOnce: true })).missing).toEqual(missing)
+        expect(Object.keys(await opened.live())).toEqual(['1', '2', '3'])
+      })
+
       it('is of its own list, whatever the same key is in others', async () => {
         const others = [jobOf({}, GLOBEX), jobOf({ name: 'establishments' })]
         for (const job of others) for (const ids of ['19', '9']) await walked(itemsOf(ids), { job })

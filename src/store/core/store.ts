@@ -122,7 +122,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
     async closeWalk(lease, end) {
       const { job } = lease
       const { removals } = end
-      if (end.outcome !== null && removals !== 'none')
+      if (removals !== 'none')
         await allBatches(job, () =>
           owned(lease, () =>
             removals === 'remove'
