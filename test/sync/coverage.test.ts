@@ -108,8 +108,11 @@ function readAll(reading: WalkReading, ids: number[], { perPage, moves, shows }:
     for (const move of moves?.(asked.length + 1) ?? []) move(ids, reading)
     if (!reading.question) break
     const number = asked.push(reading.question.page)
-    const answer = answerOf(ids, reading.question.page, perPage)
-    reading.take({ ...answer, ...shows?.(answer, number) }, number)
+    const page = answerOf(ids, reading.question.page, perPage)
+    const answer = { ...page, ...shows?.(page, number) }
+    reading.take(answer, number)
+    // What came is never taken for missing, whatever it was asked for.
+    expect(answer.ids.filter((id) => !reading.has(id))).toEqual([])
   }
   return asked.join(' ')
 }
@@ -134,6 +137,7 @@ const dies: Move = (_ids, reading) => reading.resume()
 /** A next page is named behind each full one. */
 const nextOf = ({ page, items }: Answer) => ({ next: items === PER_PAGE ? page + 1 : null })
 const noTotal = () => ({ total: null })
+const hiding: Reads['shows'] = ({ total }) => ({ total: Number(total) + 5 })
 const uncounted: Reads['shows'] = (answer) => ({ ...nextOf(answer), total: null })
 const PARTIAL = { kind: 'partial', firstPage: 3 } as const
 /** Pages of one item, and after five of none. */
@@ -169,6 +173,13 @@ describe('a walk over a list', () => {
     ['of ten pages, while a process dies', 30, /^1 2 2 3 4 5 6 7 8 9 10 4$/, { 3: [dies] }],
     ['that names an empty page behind its last full one', 9, /^1 2 3 4 1$/, {}, nextOf],
     ['that does, of one page', 3, /^1 2 1$/, {}, nextOf],
+    [
+      'of ten pages, that does not say how many',
+      30,
+      /^1 2 3 4 5 6 7 8 9 10 4$/,
+      {},
+      () => ({ lastPage: null }),
+    ],
   ])('that stands still is steady: %s (%i items)', (_what, items, pages, moves, shows) => {
     const { asked, reading, missed } = walkOver(items, moves, shows && { shows })
 
@@ -245,6 +256,13 @@ describe('a walk over a list', () => {
       expect(reading.result).toMatchObject({ coverage: null })
     },
   )
+
+  it('whose total counts more than it lists is not repaired by what comes meanwhile', () => {
+    const { reading } = walkOver(11, { 3: [push(12, 12)] }, { shows: hiding })
+
+    const why = '12 items came of a total of 17, and the total changed meanwhile'
+    expect(reading.result).toMatchObject({ coverage: 'drifted', why })
+  })
 
   it('that turns round all the time is drifted after so many passes, none of which asks for more than twice its pages', () => {
     const reading = begin({ maxPasses: 2 })
