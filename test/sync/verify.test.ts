@@ -103,17 +103,19 @@ const passingThrough = (answer: number): Record<number, Change> => ({
   [answer + 1]: (ids) => ids.splice(4, 1),
 })
 
-/** What an item is like until this answer. */
-const untilAnswer = (until: number, values: Values): Script => {
+/** What the items are like in each answer. */
+const byAnswer = (valuesIn: (answer: number) => Values): Script => {
   let answer = 0
   return {
     ids: upTo(9),
     before: (count) => {
       answer = count
     },
-    item: (id) => itemOf(answer < until ? values : {})(id),
+    item: (id) => itemOf(valuesIn(answer))(id),
   }
 }
+const until4 = byAnswer((answer) => (answer < 4 ? { 4: PAID } : {}))
+const changing = byAnswer((answer) => ({ 4: `{"id":4,"state":${answer}}` }))
 
 describe('verify of a list that moves', () => {
   it.each<[string, Script, string[], moved: number, isExtraKnown?: boolean]>([
@@ -130,9 +132,11 @@ describe('verify of a list that moves', () => {
       1,
     ],
     ['of one that left after it was read', moving({ 2: (ids) => ids.shift() }), [], 0],
+    ['of one that came where it was read already', moving({ 2: (ids) => ids.unshift(10) }), [], 1],
     ['of one that came and stayed', moving({ 2: (ids) => ids.push(10) }), ['missing 10'], 0],
     ['of one that left unread', moving({ 2: (ids) => ids.pop() }), ['extra 9'], 0],
-    ['of one that changes between two looks', untilAnswer(4, { 4: PAID }), [], 1],
+    ['of one that changes between two looks', until4, [], 1],
+    ['of one that is another at each look', changing, [], 1],
     [
       'but no extra row, if the first reading drifts',
       { ...moving(passingThrough(4), { 1: '{"id":1,"state":"paid"}' }), ids: upTo(8) },
