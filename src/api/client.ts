@@ -70,16 +70,17 @@ function createPageSource(
 
   async function exchange(page: number, signal: AbortSignal): Promise<Response> {
     let status: number | null = null
-    const noteStatus = (received: number) => {
-      status = received
-      // Before the body says more. If it cannot be written, `refuseToken` says so.
-      if (status === 401) hold.refused(refusal).catch(() => {})
+    let held: Promise<void> | null = null
+    // Before the body says more. If it cannot be written, `refuseToken` says so.
+    const holdAtOnce = (received: number) => {
+      if (received === 401) held = hold.refused(refusal).catch(() => {})
     }
     try {
-      const response = await get(pageAddress(baseUrl, path, filters, page), headers, signal, noteStatus)
+      const response = await get(pageAddress(baseUrl, path, filters, page), headers, signal, holdAtOnce)
       status = response.status
       return response
     } finally {
+      await held
       onAnswer?.(job, status)
     }
   }

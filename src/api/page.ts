@@ -25,12 +25,12 @@ export function readPage(response: Pick<Response, 'body'>, page: number, totals:
     )
   }
   const { current_page: currentPage, last_page: lastPage } = meta
-  // Past the end some APIs answer with the last page.
-  const isLast = links.next === null && currentPage === lastPage && page > (lastPage ?? page)
-  if (currentPage !== null && currentPage !== page && !isLast)
+  // Past the end some APIs answer with the last page: here it is an empty one, as from the others.
+  const isPastEnd = links.next === null && currentPage === lastPage && page > (lastPage ?? page)
+  if (currentPage !== null && currentPage !== page && !isPastEnd)
     throw notTheList(`asked for page ${page}, but got page ${currentPage}`)
   const total = totals === 'check' ? totalOf(meta.total) : null
-  return { number: page, items, next: nextPage(links.next, page), total, lastPage }
+  return { number: page, items: isPastEnd ? [] : items, next: nextPage(links.next, page), total, lastPage }
 }
 
 /** For a 2xx response that is not the requested list. */

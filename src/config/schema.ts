@@ -32,11 +32,11 @@ function duration(most = LONGEST_MS) {
 const wait = () => duration(24 * UNITS.d)
 
 const NUMBER = /^\d+(?:\.\d+)?$/
-const A_NUMBER = 'must be a number like 300 or 0.5'
-const number = (range: z.ZodNumber) =>
-  z.string(A_NUMBER).regex(NUMBER, A_NUMBER).transform(Number).pipe(range)
+const number = (range: z.ZodNumber, must = 'must be a number like 300 or 0.5') =>
+  z.string(must).regex(NUMBER, must).transform(Number).pipe(range)
 
-const whole = (least: number, most = Number.MAX_SAFE_INTEGER) => number(z.int().min(least).max(most))
+const whole = (least: number, most = Number.MAX_SAFE_INTEGER) =>
+  number(z.int().min(least).max(most), 'must be a whole number like 300')
 
 const percent = (least: number) => number(z.number().min(least).max(100))
 

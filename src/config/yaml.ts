@@ -61,20 +61,20 @@ export function parseYaml(file: string, text: string): ConfigYaml {
   }
 
   function read(): unknown {
-    let alias = 0
+    const wrong = 'an alias (*name) stands for nothing, itself or too much: write it out, or in quotes'
+    visit(document, {
+      Alias(_key, node) {
+        if (!node.resolve(document)) report(node.range?.[0] ?? 0, '', wrong)
+      },
+    })
+    end()
     try {
-      visit(document, {
-        Alias(_key, node) {
-          if (!node.resolve(document)) alias = node.range?.[0] ?? 0
-        },
-      })
       const values: unknown = document.toJS({ maxAliasCount: 10_000 })
       // Throws for one that holds itself.
       JSON.stringify(values)
       return values
     } catch {
-      const wrong = 'an alias (*name) stands for nothing, itself or too much: write it out, or in quotes'
-      report(alias, '', wrong)
+      report(0, '', wrong)
       return end()
     }
   }

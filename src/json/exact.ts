@@ -20,8 +20,8 @@ function isHeld(double: number, source: string): boolean {
   return text === source || (Number.isFinite(double) && canonicalNumber(text) === canonicalNumber(source))
 }
 
-/** From a backslash to the end of its text, and the colon behind it if that is a name. */
-const END_OF_TEXT = /(?:\\.|[^"\\])*"\s*(:?)/sy
+/** From a backslash to the end of its text, and the colon behind it if that is a name. A choice for each character would overflow the stack of a long text. */
+const END_OF_TEXT = /[^"\\]*(?:\\.[^"\\]*)*"\s*(:?)/sy
 
 function hasEscapedName(text: string): boolean {
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', END_OF_TEXT.lastIndex)) {
@@ -33,7 +33,7 @@ function hasEscapedName(text: string): boolean {
   return false
 }
 
-const TEXT = /"((?:\\.|[^"\\])*)"(\s*:)?/gs
+const TEXT = /"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?/gs
 
 /** Makes a name longer. */
 const MARK = ' (a name)'

@@ -186,7 +186,7 @@ it.each([
   [null, true],
   ['?page=10', false],
 ])(
-  'the last page may come in place of one past the end, if it is the end (links.next %j)',
+  'the last page in place of one past the end is an empty page there, if it is the end (links.next %j)',
   (next, isTaken) => {
     const body = JSON.stringify({
       data: [1],
@@ -195,7 +195,7 @@ it.each([
     })
     const taken = () => readPage({ body: Buffer.from(body) }, 9, 'check')
 
-    if (isTaken) expect(taken()).toMatchObject({ number: 9, next: null, total: 9, lastPage: 5 })
+    if (isTaken) expect(taken()).toMatchObject({ number: 9, items: [], next: null, total: 9, lastPage: 5 })
     else expect(taken).toThrow('asked for page 9, but got page 5')
   },
 )

@@ -142,13 +142,18 @@ it.each<[string, Partial<JobResult>, ErrorCode, level: string, event: string]>([
 it('a token that is held is told once, whichever of its lists meet that, and another one as well', () => {
   const { told, reporter } = createLogged()
 
-  for (const reason of ['one', 'one', 'one', 'another']) {
+  for (const [reason, trigger] of [
+    ['one', 'refresh'],
+    ['one', 'schedule'],
+    ['one', 'schedule'],
+    ['another', 'schedule'],
+  ] as const) {
     const error = new JobError(
       'UNAUTHORIZED',
       `${reason} was refused (401). ${onHold('admin-mirror resume')}`,
     )
-    reporter.observe(jobOf())({ kind: 'finish', result: { ...NO_RUN, error } })
+    reporter.observe(jobOf())({ kind: 'finish', result: { ...NO_RUN, trigger, error } })
   }
 
-  expect(told.map(({ level }) => level)).toEqual(['error', 'debug', 'debug', 'error'])
+  expect(told.map(({ level }) => level)).toEqual(['debug', 'error', 'debug', 'error'])
 })

@@ -28,7 +28,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['"token:secret": 1', '7:1  ["token..."]', 'not a known key'],
     ['concurrency: 1.5', '7:1  concurrency', 'expected int'],
     ['concurrency: 101', '7:1  concurrency', 'to be <=100'],
-    ['concurrency: many', '7:1  concurrency', 'must be a number'],
+    ['concurrency: many', '7:1  concurrency', 'must be a whole number'],
     ['resumeWithin: 24', '7:1  resumeWithin', 'must be a duration with its unit, like 500ms'],
     ['resumeWithin: 0s', '7:1  resumeWithin', 'must be a duration'],
     ['keepRuns: 36501d', '7:1  keepRuns', 'must be a duration'],
@@ -129,6 +129,10 @@ describe('a configuration is refused, at its place and in words, with', () => {
 
     expect(problemsOf(`${SMALLEST}concurrency: 2\nconcurrency: 3\n`)).toEqual([
       '8:1  this key is given twice: keep one of the two',
+    ])
+    expect(problemsOf('a: 1\nb: *q\nc: *r\n')).toEqual([
+      expect.stringContaining('2:4  an alias'),
+      expect.stringContaining('3:4  an alias'),
     ])
     for (const schedule of ['*cron', '&cron [*cron]'])
       expect(problemsOf(`${SMALLEST}schedule: ${schedule}\n`)).toEqual([

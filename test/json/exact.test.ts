@@ -37,6 +37,18 @@ describe('parseExact', () => {
     expect(names).toEqual([one, other].map((name) => JSON.parse(`"${name}"`)))
   })
 
+  it('is as long as it likes, with escapes in it', () => {
+    const note = `\n${'a'.repeat(12_000_000)}`
+
+    for (const [name, value] of [
+      ['note', '1'],
+      ['a\nb', '1e400'],
+    ] as const) {
+      const text = `{"text":${JSON.stringify(note)},${JSON.stringify(name)}:${value}}`
+      expect(parseExact(text)).toMatchObject({ text: note })
+    }
+  })
+
   it('has every value as the text has it, and is read from its own text as it was', () => {
     fc.assert(
       fc.property(jsonTexts, (text) => {

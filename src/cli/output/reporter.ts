@@ -90,8 +90,8 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
             const { error, isInstead } = event.result
             // A refresh is reported already.
             if (isInstead) return
-            const level = error && isTold('finish', error.code, error.message) ? 'info' : levelOf(error)
-            logRun(log, event.result, now() - observedAt, level)
+            const isAgain = error && !isExpected(event.result) && isTold('finish', error.code, error.message)
+            logRun(log, event.result, now() - observedAt, isAgain ? 'info' : levelOf(error))
             return
           }
           case 'verified':
@@ -159,13 +159,18 @@ function failure(error: KnownError | null): object {
   return { error_code, error_message, ...(error_code === 'INTERNAL' && { stack }) }
 }
 
+/** A refresh comes every few minutes: what keeps it from running was told where that began. */
+function isExpected({ run, walk, trigger, error }: JobResult): boolean {
+  return (
+    !run && !walk && trigger === 'refresh' && /^(?:BUSY|UNAUTHORIZED|RATE_LIMITED)$/.test(error?.code ?? '')
+  )
+}
+
 function logRun(log: Logger, result: JobResult, ms: number, level: Level): void {
   const { runId: run_id, run, walk, items, trigger, coverage, error, heldBack, untrusted } = result
   const fields = { trigger, ...failure(error ?? heldBack) }
   if (!run && !walk) {
-    // A refresh comes every few minutes: what keeps it from running was told where that began.
-    const isExpected = trigger === 'refresh' && /^(?:BUSY|UNAUTHORIZED|RATE_LIMITED)$/.test(error?.code ?? '')
-    log[isExpected || level === 'info' ? 'debug' : level](
+    log[isExpected(result) || level === 'info' ? 'debug' : level](
       { event: 'run_not_begun', ...fields },
       'run not begun',
     )
