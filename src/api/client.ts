@@ -70,7 +70,7 @@ function createPageSource(
 
   async function exchange(page: number, signal: AbortSignal): Promise<Response> {
     let status: number | null = null
-    let held: Promise<void> | null = null
+    let held = Promise.resolve()
     // Before the body says more. If it cannot be written, `refuseToken` says so.
     const holdAtOnce = (received: number) => {
       if (received === 401) held = hold.refused(refusal).catch(() => {})
