@@ -60,7 +60,12 @@ it(`a sync that is killed ${KILLS} times leaves the mirror sound, skips no page 
     // An address of its own, so that its requests are told from those that a dead one left in the wires.
     const prefix = `/life-${++lives}`
     const isOurs = ({ path }: Asked) => path.startsWith(`${prefix}/`)
-    workspace.configure({ baseUrl: server.url + prefix, organizations: JOBS.map(({ tenant }) => tenant) })
+    workspace.configure({
+      baseUrl: server.url + prefix,
+      organizations: JOBS.map(({ tenant }) => tenant),
+      // On a busy machine a refresh would be due between two pages.
+      refresh: false,
+    })
     const sync = workspace.start(['sync', '--accept-address'])
     if (fate !== 'left alone') {
       const moment =
