@@ -1,6 +1,6 @@
 import { JobError, KnownError, RetryableError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
-import { jobName, printable } from '../text.ts'
+import { jobName, printable, TELLING } from '../text.ts'
 
 // How errors leave this room: with their page, and without the token.
 
@@ -15,9 +15,6 @@ export function withPageContext(error: unknown, job: Job, page: number, token: s
   known.stack = redact(error.stack ?? '', token)
   return known
 }
-
-/** So many consecutive characters of a token, from anywhere in it, are no coincidence. */
-const TELLING = 12
 
 /**
  * The text without each word that holds the token or a piece of it, as it is, percent-encoded, in other case or with

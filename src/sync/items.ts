@@ -10,7 +10,7 @@ import {
   numberText,
   sameJson,
 } from '../json/value.ts'
-import { jobName, printable } from '../text.ts'
+import { jobName, printable, TELLING } from '../text.ts'
 import type { Item, Job, Page } from './types.ts'
 
 /**
@@ -31,9 +31,6 @@ export interface RowTimes {
   changedAt: number
 }
 
-/** A longer piece of a token would tell it, and a server may send that as a key. */
-const SHOWN_OF_ID = 11
-
 /** Returns the distinct items of a page. Throws BAD_RESPONSE if two different items have the same key. */
 export function identifyItems(job: Job, page: Page): ListedItem[] {
   // The same key may come as 1 and as "1": that is no difference.
@@ -44,10 +41,11 @@ export function identifyItems(job: Job, page: Page): ListedItem[] {
     const other = listed.get(identified.id)
     if (!other) listed.set(identified.id, identified)
     else if (other.item.text !== item.text && !sameJson(other.item.value, item.value, ignore))
+      // A server may send a token as the key.
       throw new JobError(
         'BAD_RESPONSE',
         `${jobName(job)} page ${page.number}: two different items have the same key ` +
-          `(${job.collection.key.join(', ')}: ${printable(other.id, SHOWN_OF_ID)}); give the collection a "key" that tells its items apart`,
+          `(${job.collection.key.join(', ')}: ${printable(other.id, TELLING - 1)}); give the collection a "key" that tells its items apart`,
       )
   }
   return [...listed.values()]
