@@ -90,8 +90,9 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
             const { error, isInstead } = event.result
             // A refresh is reported already.
             if (isInstead) return
-            const isAgain = error && !isExpected(event.result) && isTold('finish', error.code, error.message)
-            logRun(log, event.result, now() - observedAt, isAgain ? 'info' : levelOf(error))
+            const isQuiet =
+              isExpected(event.result) || (error !== null && isTold('finish', error.code, error.message))
+            logRun(log, event.result, now() - observedAt, isQuiet)
             return
           }
           case 'verified':
@@ -166,14 +167,12 @@ function isExpected({ run, walk, trigger, error }: JobResult): boolean {
   )
 }
 
-function logRun(log: Logger, result: JobResult, ms: number, level: Level): void {
+/** `isQuiet`: what went wrong was told before, of this list or of another. */
+function logRun(log: Logger, result: JobResult, ms: number, isQuiet: boolean): void {
   const { runId: run_id, run, walk, items, trigger, coverage, error, heldBack, untrusted } = result
   const fields = { trigger, ...failure(error ?? heldBack) }
   if (!run && !walk) {
-    log[isExpected(result) || level === 'info' ? 'debug' : level](
-      { event: 'run_not_begun', ...fields },
-      'run not begun',
-    )
+    log[isQuiet ? 'debug' : levelOf(error)]({ event: 'run_not_begun', ...fields }, 'run not begun')
     return
   }
   const end = endText(error, run)
@@ -181,7 +180,7 @@ function logRun(log: Logger, result: JobResult, ms: number, level: Level): void 
   const walked = { walk_id: walk?.id, first_page: walk?.nextPage, items, coverage }
   const sure = error || coverage === null ? '' : `, ${coverage}`
   const why = untrusted ? `; it removed nothing, since ${untrusted}` : ''
-  log[heldBack || untrusted ? 'warn' : level](
+  log[heldBack || untrusted ? 'warn' : levelOf(isQuiet ? null : error)](
     {
       event: 'run_finished',
       run_id,
