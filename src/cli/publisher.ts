@@ -7,6 +7,7 @@ import {
   newsOf,
   nextPublication,
   notePublishFailure,
+  publishFailure,
   type Shown,
   shown,
 } from '../store/core/publication.ts'
@@ -87,7 +88,9 @@ export function createPublisher(options: PublisherOptions) {
 
   /** Tells `status` why nothing was published. Where that cannot be written, the next try writes it. */
   async function tell(reason: string | null): Promise<void> {
-    await mirror.write(() => notePublishFailure(reason)).catch(() => {})
+    try {
+      if ((await mirror.read(publishFailure)) !== reason) await mirror.write(() => notePublishFailure(reason))
+    } catch {}
   }
 
   async function look(): Promise<void> {

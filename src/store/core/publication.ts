@@ -58,7 +58,6 @@ export function publishFailure(): Rule<string | null> {
 }
 
 export function* notePublishFailure(reason: string | null): Rule<void> {
-  if ((yield* publishFailure()) === reason) return
   if (reason === null) yield* run('DELETE FROM sync_settings WHERE name = :name', { name: FAILED })
   else yield* saveSetting(FAILED, reason)
 }
