@@ -98,7 +98,7 @@ function afterFailure(row: StatusRow, { isServed }: StepContext): Step {
 /** Of a page that always fails. */
 function passBy(row: StatusRow, page: number): Step {
   const { walk_stops: stops, walk_total: total, walk_rows_seen: seen, walk_pages: pages } = row
-  const failed = `page ${grouped(page)} failed in each of the last ${stops} runs, and the pages before it did not`
+  const failed = `page ${grouped(page)} failed in ${stops} runs, and the pages before it did not`
   // The items that are left fit on it: nothing is listed behind it.
   if (total !== null && seen !== null && pages !== null && total - seen <= seen / pages)
     return stepTo(`${failed}: once the API mends it`, 'sync')

@@ -8,7 +8,7 @@ const SYNC = 'admin-mirror sync --org acme'
 const BACKFILL = 'admin-mirror backfill --org acme --collection orders'
 /** Of three runs that stopped at page 1,200. */
 const STOPPED = { ...failedBy('SERVER_ERROR'), walk_page: 1200, walk_stops: 2 }
-const STOPS = 'page 1,200 failed in each of the last 2 runs, and the pages before it did not'
+const STOPS = 'page 1,200 failed in 2 runs, and the pages before it did not'
 const WAITING = { ...failedBy('RATE_LIMITED'), waiting_until: at(-1) }
 /** What to type about removals that are held back, for these lists. */
 const removalsOf = (lists: string) =>

@@ -89,7 +89,7 @@ export class Pass {
   isShort = false
   /** The first total of this pass. */
   total: number | null = null
-  /** By how much the total rose, from answer to answer: items that came behind the reader are among these. */
+  /** By how much the total rose, from answer to answer: items that came behind the reader are among these. What came between two passes is not. */
   rises = 0
   /** Something happened that nothing can explain. */
   unsettled = false
