@@ -99,14 +99,23 @@ const field = z
   .string()
   .regex(/^[^.]+(\.[^.]+)*$/, 'must be a field, or a dotted path to one, like customer.id')
 
+const MAPPING = 'must be a mapping'
+const TYPES: Partial<Record<string, string>> = {
+  object: MAPPING,
+  record: MAPPING,
+  array: 'must be a list',
+  string: 'must be a text',
+}
+
+/** For a value of another type than its key has, if the key has no words of its own. */
+export function typeError(issue: z.core.$ZodRawIssue): string | undefined {
+  return issue.code === 'invalid_type' ? TYPES[issue.expected] : undefined
+}
+
 /** A mapping of these keys alone. */
 function mapping<const Shape extends z.ZodRawShape>(shape: Shape) {
   const known = Object.keys(shape).join(' ')
-  const words: Partial<Record<string, string>> = {
-    unrecognized_keys: known,
-    invalid_type: 'must be a mapping',
-  }
-  return z.strictObject(shape, { error: ({ code }) => words[code] })
+  return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? known : undefined) })
 }
 
 /** A mapping whose keys all have defaults. */
