@@ -158,15 +158,17 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         ])
       })
 
-      it('that has no page yet starts when it is taken up, by the rules of that moment', async () => {
-        const { walk } = await begin(opened)
+      it('that has no page yet begins when it is taken up, by the rules of that moment, behind all others', async () => {
+        const { walk } = await begin(opened, JOB, { plan: { ...SYNC, origin: 'backfill' } })
+        const other = await begin(opened)
         opened.clock.advance(HOUR)
         const rules = { ...RULES, lastCoverage: 'repaired' as const }
 
         const resumed = await begin(opened, JOB, { resume: walk.id, rules })
 
-        expect(resumed.walk).toMatchObject({ id: walk.id, resumed: false, rules })
-        expect((await store.openWalks(JOB))[0]?.updatedAt).toBe(opened.clock.now())
+        expect(resumed.walk).toMatchObject({ resumed: false, rules, startedAt: opened.clock.now() })
+        const open = await store.openWalks(JOB)
+        expect(open.map(({ id }) => id)).toEqual([other.walk.id, resumed.walk.id])
       })
 
       it('that is abandoned, by its successor or by itself, is open no longer', async () => {

@@ -86,7 +86,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
         const at = time()
         for (const id of abandon) yield* abandonWalk(id, at)
         const walk =
-          resume === null ? yield* beginWalk(job, begin, at) : yield* resumeWalk(job, resume, begin.rules, at)
+          resume === null ? yield* beginWalk(job, begin, at) : yield* resumeWalk(job, resume, begin, at)
         return { walk, runId: yield* beginRun(job, { ...begin, walk, within: null }, at) }
       }),
     readLedger: (walkId, after) => reading(readLedger(walkId, after)),

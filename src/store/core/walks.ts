@@ -49,11 +49,9 @@ export function* openWalks(job: Job): Rule<OpenWalk[]> {
   return (yield* all<WalkRow>(sql, namesOf(job))).map(walkOf)
 }
 
-export function* beginWalk(
-  job: Job,
-  { plan, filters, rules }: Pick<BeginRun, 'plan' | 'filters' | 'rules'>,
-  at: string,
-): Rule<Walk> {
+type WalkBegin = Pick<BeginRun, 'plan' | 'filters' | 'rules'>
+
+export function* beginWalk(job: Job, { plan, filters, rules }: WalkBegin, at: string): Rule<Walk> {
   const { kind, firstPage, origin } = plan
   const { path, filters: configured, scope = configured } = job.collection
   const row = yield* one<WalkRow>(
@@ -84,24 +82,19 @@ export function* beginWalk(
 }
 
 /**
- * Loads an open walk. One without a page starts now, by the rules of this moment: its start becomes the `as_of` of the list, and an earlier
- * run may have been refused long ago.
+ * Loads an open walk. One without a page begins now, as a new one would, and behind all walks that began before: its start becomes the `as_of`
+ * of the list, and an earlier run may have been refused long ago.
  */
-export function* resumeWalk(job: Job, walkId: number, rules: KeptRules, at: string): Rule<Walk> {
-  const values = { ...namesOf(job), walkId, at, rules: JSON.stringify(rules) }
-  const restarted = yield* run(
-    `
-      UPDATE sync_walks
-      SET rules = :rules, started_at = :at, updated_at = :at, rows_added_before = ${ROWS_ADDED}
-      WHERE id = :walkId AND pages = 0
-    `,
-    values,
-  )
-  // What others read before that start is not seen since.
-  if (restarted > 0) yield* run('DELETE FROM sync_refreshed WHERE walk_id = :walkId', { walkId })
-  const row = yield* one<WalkRow>(`SELECT ${WALK} FROM sync_walks WHERE id = :walkId`, values)
+export function* resumeWalk(job: Job, walkId: number, begin: WalkBegin, at: string): Rule<Walk> {
+  const row = yield* one<WalkRow>(`SELECT ${WALK} FROM sync_walks WHERE id = :walkId`, { walkId })
   if (!row) throw new Error(`walk ${walkId} is not there`)
-  return walkOf(row)
+  if (row.pages > 0) return walkOf(row)
+  const walk = yield* beginWalk(job, begin, at)
+  yield* run('UPDATE sync_runs SET walk_id = :id WHERE walk_id = :walkId', { id: walk.id, walkId })
+  // What others read before this start is not seen since.
+  yield* run('DELETE FROM sync_refreshed WHERE walk_id = :walkId', { walkId })
+  yield* run('DELETE FROM sync_walks WHERE id = :walkId', { walkId })
+  return walk
 }
 
 /** Completes or abandons a walk. What is to be removed or held back is so already. */

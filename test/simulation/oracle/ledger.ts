@@ -49,6 +49,8 @@ export type Finding =
   | { kind: 'written'; request: Request; walk: WalkRow | null; written: WrittenPage }
   /** `before` is null for a walk that was not there. */
   | { kind: 'walk changed'; process: SimulatedProcess; job: string; walk: WalkRow; before: WalkRow | null }
+  /** Another one has taken the place of an open walk. */
+  | { kind: 'walk replaced'; job: string; walk: WalkRow }
   /** After what it has removed is `gone`. */
   | { kind: 'walk complete'; job: string; walk: WalkRow }
   | { kind: 'gone'; job: string; gone: readonly Gone[] }
@@ -80,7 +82,13 @@ export function watchLedger(
 
   function look(process: SimulatedProcess, job: string): void {
     const { walks, refreshes } = known.of(job)
-    for (const walk of mirror.ofJob(job, WALKS, 'ORDER BY id') as unknown as WalkRow[]) {
+    const rows = mirror.ofJob(job, WALKS, 'ORDER BY id') as unknown as WalkRow[]
+    for (const walk of walks.values()) {
+      if (walk.status !== 'open' || rows.some(({ id }) => id === walk.id)) continue
+      walks.delete(walk.id)
+      tell({ kind: 'walk replaced', job, walk })
+    }
+    for (const walk of rows) {
       const before = walks.get(walk.id) ?? null
       if (before && JSON.stringify(before) === JSON.stringify(walk)) continue
       walks.set(walk.id, walk)

@@ -127,6 +127,7 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     },
     // A walk stands there before its first run begins, and what others see from then on counts.
     'walk changed': ({ job, walk }) => void walkOf(jobs.of(job), walk.id),
+    'walk replaced': ({ job, walk }) => void jobs.of(job).walks.delete(walk.id),
     gone: ({ job, gone }) => takeGone(job, gone),
     'walk complete'({ job, walk: row }) {
       const known = jobs.of(job)

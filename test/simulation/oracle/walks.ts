@@ -81,6 +81,7 @@ export function watchWalks(context: OracleContext, lists: ReadonlyMap<string, Si
     const walk = walkOf(known, row)
     if (row.passes !== 1 && isStill(known, walk))
       complain(`walk ${row.id} reads a list again that stood still`, job)
+    if (before && before.started_at !== row.started_at) complain(`walk ${row.id} begins again`, job)
     const hasPage = before?.pages !== row.pages || before.next_page === row.next_page
     if (!hasPage && row.status === 'open' && isStill(known, walk))
       complain(`the checkpoint of walk ${row.id} moves without a page`, job)
@@ -187,6 +188,10 @@ export function watchWalks(context: OracleContext, lists: ReadonlyMap<string, Si
     },
     saved({ inHand, walk }) {
       if (walk) onSaved(inHand, walk)
+    },
+    'walk replaced'({ job, walk: { id, pages } }) {
+      jobs.of(job).walks.delete(id)
+      if (pages > 0) complain(`walk ${id} has read a page, and does not go on`, job)
     },
     'walk changed': ({ job, walk, before }) => onWalk(job, walk, before),
     'walk complete': ({ job, walk: row }) => onComplete(job, row),

@@ -66,7 +66,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     // Its late release takes nothing from the new owner.
     await far.store.release(lease)
 
-    expect(await walks()).toEqual([{ id: walk.id, pages: 0, rows_seen: 0 }])
+    expect(await walks()).toEqual([{ id: other.walk.id, pages: 0, rows_seen: 0 }])
     expect(await first.rows('SELECT 1 FROM sync_rejects')).toEqual([])
     expect((await far.store.acquire(JOB)).heldBy).toBe(first.leases.name)
     await other.page('{"no":"key"}')

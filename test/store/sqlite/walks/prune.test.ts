@@ -53,7 +53,7 @@ describe('what runs leave', () => {
 
     expect(afterFailure).toEqual([1, 2, 3])
     expect(runs(test).map(({ id, status }) => [id, status].join(' '))).toEqual(['3 failed', '4 succeeded'])
-    expect(walks(test).map(({ id, status }) => [id, status].join(' '))).toEqual(['3 complete'])
+    expect(walks(test).map(({ id, status }) => [id, status].join(' '))).toEqual(['4 complete'])
     expect(test.value('SELECT count(*) FROM sync_pages')).toBe(0)
     expect(mirroredIds(test)).toEqual(upTo(8))
   })
