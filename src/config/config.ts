@@ -102,7 +102,7 @@ export function parseConfig(text: string, file: string, { env, tokens }: LoadOpt
     if (Array.isArray(value)) return value.map((one, index) => read(one, [...path, index]))
     if (isMapping(value)) {
       // A collection may be there without settings, and a filter without a value is wrong.
-      const isKept = ['collections', 'filters'].includes(String(path.at(-1)))
+      const isKept = /^(?:organizations\[\d+\]\.)?collections(?:\.\w+\.filters)?$/.test(formatKey(path))
       const entries = Object.entries(value).filter(([, one]) => one !== null || isKept)
       return Object.fromEntries(entries.map(([key, one]) => [key, read(one, [...path, key])]))
     }

@@ -17,9 +17,9 @@ export interface PostgresSettings {
   shown: string
 }
 
-/** Whether a `database` of the configuration is meant as an address, not as a file. */
+/** Whether a `database` of the configuration is meant as an address, be it a wrong one, and not as a file. */
 export function isPostgresAddress(text: string): boolean {
-  return /^postgres(?:ql)?:/i.test(text)
+  return /^(?:postgres(?:ql)?:|\w+:\/\/)/i.test(text)
 }
 
 const FORM =

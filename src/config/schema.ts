@@ -287,8 +287,9 @@ export function checkAcrossKeys(
   const placeOf = (path: unknown) => resolve(dirname(file), String(path))
   if (publish !== undefined && isPostgresAddress(String(mirror)))
     report(['publish'], 'copies a mirror in a file, and this one is on a server')
-  if (publish !== undefined && [file, placeOf(mirror)].includes(placeOf(publish)))
-    report(['publish'], 'is the same file as database, or this one')
+  const files = ['', '-wal', '-shm'].map((end) => placeOf(mirror) + end)
+  if (publish !== undefined && [file, ...files].includes(placeOf(publish)))
+    report(['publish'], 'is a file of database, or this one')
 
   const names = collectionNames(mappingOf(collections))
   for (const [index, name] of names.entries())
