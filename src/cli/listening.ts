@@ -1,9 +1,8 @@
 import type { Config } from '../config/config.ts'
-import { KnownError, MirrorError } from '../errors.ts'
+import { KnownError } from '../errors.ts'
 import { createCounters } from '../listener/metrics.ts'
 import { openListener, unusableSource } from '../listener/server.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
-import type { JobResult } from '../sync/job.ts'
 import type { Job } from '../sync/types.ts'
 import { configOfFile } from './configuration.ts'
 import { placeOf } from './place.ts'
@@ -15,34 +14,16 @@ export type Listening = Awaited<ReturnType<typeof listenFor>>
 
 /** The listener of a `start`. Throws UsageError if the address cannot be used. */
 export async function listenFor(config: Config, http: NonNullable<Config['http']>, runtime: Runtime) {
-  const { now } = runtime
-  const listener = await openListener(http, now)
+  const { now, elapsed } = runtime
+  const listener = await openListener(http, elapsed)
   const counters = createCounters()
-  /** Why the last run that tried could not use the mirror, unless that can be seen: then it is told as long as it can. */
-  let fault: string | null = null
-  let visibleFault: CommandSession['writeFault'] | null = null
-
-  async function unusable({ probe, writeFault }: CommandSession): Promise<string | null> {
-    try {
-      await probe()
-      return fault ?? writeFault()
-    } catch (error) {
-      return error instanceof KnownError ? error.message : 'the mirror cannot be read'
-    }
-  }
 
   return {
     onAnswer: ({ organization }: Job, status: number | null): void =>
       counters.request(organization.name, status),
-    onResult({ error, run }: JobResult): void {
-      if (error instanceof MirrorError) fault = visibleFault?.() ? null : error.message
-      // A job that is busy elsewhere has not tried.
-      else if (run !== null) fault = null
-    },
     /** From now on it answers from this mirror. */
     serve(session: CommandSession, scheduler: Pick<Scheduler, 'isTicking'>): void {
       const { logger } = session
-      visibleFault = session.writeFault
       listener.serve({
         health: async () => ({
           stalled: scheduler.isTicking(now()) ? null : 'the scheduler has not woken when it should have',
@@ -61,5 +42,15 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
     /** Until a mirror is served, it answers that there is none to use, and why. */
     tellUnusable: (why: string): void => listener.serve(unusableSource(why, counters)),
     close: listener.close,
+  }
+}
+
+/** Why the mirror cannot be used now; null if it can. */
+async function unusable({ probe, writeFault }: CommandSession): Promise<string | null> {
+  try {
+    await probe()
+    return writeFault()
+  } catch (error) {
+    return error instanceof KnownError ? error.message : 'the mirror cannot be read'
   }
 }

@@ -53,13 +53,13 @@ const HEADERS: Readonly<Record<string, string>> = {
 
 /**
  * Listens on an address, and answers GET and HEAD; no answer holds a token or data of items. Throws UsageError if it cannot listen:
- * the port is in use, or not ours to use. `port`: 0 is any that is free. `now`: epoch milliseconds.
+ * the port is in use, or not ours to use. `port`: 0 is any that is free. `elapsed`: milliseconds of a clock that is never set.
  */
-export async function openListener({ host, port }: { host: string; port: number }, now: () => number) {
+export async function openListener({ host, port }: { host: string; port: number }, elapsed: () => number) {
   let source = unusableSource('the mirror is being opened')
   let isLocal = true
-  const health = kept(() => source.health(), now)
-  const status = kept(() => source.status(), now)
+  const health = kept(() => source.health(), elapsed)
+  const status = kept(() => source.status(), elapsed)
 
   const app = new Hono()
   app.use(async (context, next) => {
@@ -153,16 +153,15 @@ const KEPT_TIMES = 20
 const LEAST_MS = 1000
 
 /** Returns a function that computes an answer, an error too, and repeats it for a while. */
-export function kept<T>(compute: () => Promise<T>, now: () => number): () => Promise<T> {
-  let last: { answer: Promise<T>; from: number; until: number } | null = null
+export function kept<T>(compute: () => Promise<T>, elapsed: () => number): () => Promise<T> {
+  let last: { answer: Promise<T>; until: number } | null = null
   return () => {
-    const from = now()
-    // A clock that was set back must not keep an answer for ever.
-    if (last !== null && from >= last.from && from < last.until) return last.answer
-    const made = { answer: compute(), from, until: Number.POSITIVE_INFINITY }
+    const from = elapsed()
+    if (last !== null && from < last.until) return last.answer
+    const made = { answer: compute(), until: Number.POSITIVE_INFINITY }
     last = made
     const done = () => {
-      made.until = now() + Math.max(LEAST_MS, KEPT_TIMES * (now() - from))
+      made.until = elapsed() + Math.max(LEAST_MS, KEPT_TIMES * (elapsed() - from))
     }
     made.answer.then(done, done)
     return made.answer

@@ -1,5 +1,7 @@
 import fs from 'node:fs'
-import { expect, vi } from 'vitest'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, vi } from 'vitest'
+import { watchEdges } from '../helpers/edges.ts'
 import { items, serve } from '../helpers/list-server.ts'
 import { ACME, GLOBEX, NEVER, sceneTests } from '../helpers/scene.ts'
 
@@ -13,48 +15,71 @@ it.override({ options: { list, settings } })
 
 const PATHS = ['', 'healthz', 'readyz', 'metrics', 'status.json', 'check']
 
+/** Waits for an answer: what the listener answers is kept for a moment, on a busy machine for longer. */
+const answers = (url: string, expected: number, text: RegExp) =>
+  vi.waitFor(
+    async () => {
+      const response = await fetch(url)
+      expect([response.status, await response.text()]).toEqual([expected, expect.stringMatching(text)])
+    },
+    { timeout: 60_000 },
+  )
+
 it('the listener of start shows no data of items and no token, tells with status and resume of a configuration that has changed since, and of a mirror that was moved away', async ({
   scene: { workspace, configure },
 }) => {
   const start = workspace.startHere(['start'])
   const url = String((await start.log(({ event }) => event === 'listening')).url)
   await start.log(({ event }) => event === 'run_finished')
-  /** What it answers is kept for a moment, on a busy machine for longer. */
-  const answers = (path: string, expected: number, text: RegExp) =>
-    vi.waitFor(
-      async () => {
-        const response = await fetch(url + path)
-        expect([response.status, await response.text()]).toEqual([expected, expect.stringMatching(text)])
-      },
-      { timeout: 60_000 },
-    )
   const told = async () => {
     const { code, stdout } = await workspace.run(['status', '--check'])
     return [code, stdout]
   }
 
   expect(workspace.value('SELECT note FROM orders')).toBe('Data-of-an-item')
-  for (const path of PATHS) await answers(path, 200, /^(?!.*(?:Data-of-an-item|Secret-of-acme))./s)
-  await answers('check', 200, /^ok\n$/)
+  for (const path of PATHS) await answers(url + path, 200, /^(?!.*(?:Data-of-an-item|Secret-of-acme))./s)
+  await answers(`${url}check`, 200, /^ok\n$/)
 
   configure({ keepRuns: '80d' })
   expect(await told()).toEqual([0, expect.stringMatching(/older configuration.*next: restart start/s)])
   expect((await workspace.run(['resume'])).stderr).toMatch(/^restart start .*sends the token that it has$/m)
-  await answers('check', 200, /^ok\n.*older configuration/)
+  await answers(`${url}check`, 200, /^ok\n.*older configuration/)
 
   configure({ organizations: [ACME, GLOBEX] })
   expect(await told()).toEqual([1, expect.stringMatching(/next: restart start/)])
-  await answers('check', 503, /older configuration.*globex orders/s)
+  await answers(`${url}check`, 503, /older configuration.*globex orders/s)
 
   fs.rmSync(workspace.file('admin-mirror.yaml'))
-  await answers('check', 503, /^the configuration file is gone or wrong/)
+  await answers(`${url}check`, 503, /^the configuration file is gone or wrong/)
   fs.renameSync(workspace.mirror, `${workspace.mirror}.moved`)
-  await answers('readyz', 503, /deleted or moved away/)
+  await answers(`${url}readyz`, 503, /deleted or moved away/)
   fs.renameSync(`${workspace.mirror}.moved`, workspace.mirror)
   // It waits for no client that keeps its connection.
   start.kill('SIGTERM')
   expect((await start.ended).code).toBe(0)
   await expect(fetch(url)).rejects.toThrow()
+})
+
+it('the listener says what status does once another process has read what a run of start could not write', async ({
+  scene: { workspace },
+}) => {
+  let isBroken = false
+  const end = watchEdges(({ what, file }) => {
+    if (file !== workspace.mirror) return
+    isBroken ||= what.startsWith('INSERT INTO sync_pages')
+    if (isBroken && what === 'BEGIN IMMEDIATE') throw new Database.SqliteError('no', 'SQLITE_IOERR_WRITE')
+  })
+  onTestFinished(end)
+  const start = workspace.startHere(['start'])
+  const url = String((await start.log(({ event }) => event === 'listening')).url)
+  await start.log(({ error_code: code }) => code === 'DATABASE')
+  end()
+  expect((await workspace.run(['sync', '--wait'])).code).toBe(0)
+
+  expect((await workspace.run(['status', '--check'])).code).toBe(0)
+  for (const path of ['readyz', 'check']) await answers(url + path, 200, /^ok\n$/)
+  start.kill('SIGTERM')
+  expect((await start.ended).code).toBe(0)
 })
 
 it('start is refused a port in use with exit code 2, before anything is sent or written', async ({
