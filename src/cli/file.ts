@@ -66,8 +66,8 @@ export function factsInFile(
 
 /** Why the mirror cannot be written now; null if it can, or there is none yet. `isWriter`: whether this process writes it. */
 function unwritableNow(file: string, isWriter: boolean): string | null {
-  const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
-  return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || owner === process.geteuid?.())
+  const isOurs = () => fs.statSync(file, { throwIfNoEntry: false })?.uid === process.geteuid?.()
+  return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || isOurs())
 }
 
 /** The same for `status`. Of a file that the user named, it is not known who writes it, but on a full disk nobody can. A copy, not in WAL mode, is never written. */

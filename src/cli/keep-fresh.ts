@@ -12,7 +12,7 @@ export interface PlannedJob {
 
 export interface KeepFreshOptions {
   jobs: readonly PlannedJob[]
-  /** Refreshes a list if that is still due. Returns whether that failed, and never rejects. */
+  /** Refreshes a list if that is still due. Returns whether that failed. */
   read: (selected: SelectedJob) => Promise<boolean>
   plan: Pick<RefreshPlan, 'update' | 'next' | 'budgets'>
   scheduler: Pick<Scheduler, 'isRunning' | 'runBetween'> & Partial<Pick<WorkerScheduler, 'hasBudget'>>
@@ -55,14 +55,11 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
     const selected = isOurs && !signal.aborted ? plan.next(budget, isTaken) : null
     const job = selected && byKey.get(keyOf(selected))
     if (!job) return false
-    const ended = Promise.withResolvers<void>()
-    scheduler.runBetween(job.scheduled, async () => {
-      if (await read(job.selected)) failedAt.set(job, now())
-      ended.resolve()
+    let hasFailed = true
+    await scheduler.runBetween(job.scheduled, async () => {
+      hasFailed = await read(job.selected)
     })
-    // It runs by now for another reason.
-    if (!scheduler.isRunning(job.scheduled)) ended.resolve()
-    await ended.promise
+    if (hasFailed) failedAt.set(job, now())
     return true
   }
 

@@ -20,8 +20,8 @@ export interface SchedulerEvents {
 
 export interface Scheduler {
   isRunning(job: ScheduledJob): boolean
-  /** Runs `task` unless the job is busy. A tick meanwhile runs the job afterwards. */
-  runBetween(job: ScheduledJob, task: () => Promise<void>): void
+  /** Runs `task` to its end, however that is, unless the job is busy. A tick meanwhile runs the job afterwards. */
+  runBetween(job: ScheduledJob, task: () => Promise<void>): Promise<void>
   /** Begins no further run; resolves when those in progress have ended. */
   stop(): Promise<void>
   /**
@@ -29,12 +29,6 @@ export interface Scheduler {
    * caught up. `now` is in epoch milliseconds.
    */
   isTicking(now: number): boolean
-}
-
-/** A clock: epoch milliseconds, and a sleep that rejects once the signal is aborted. */
-export interface Timing {
-  now: () => number
-  sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 /** The clock is checked at least this often: a timer does not notice sleep or a clock that was set. */
@@ -47,7 +41,7 @@ const LOOK_AT_CLOCK_EVERY_MS = 30_000
 export function startScheduler(
   jobs: readonly ScheduledJob[],
   events: SchedulerEvents,
-  { now, sleep }: Timing,
+  { now, sleep }: { now: () => number; sleep: (ms: number, signal: AbortSignal) => Promise<void> },
 ): Scheduler {
   const inProgress = new Map<ScheduledJob, Promise<unknown>>()
   /** Those that are doing a task between two runs, and whether a run follows. */
@@ -93,10 +87,11 @@ export function startScheduler(
 
   return {
     isRunning: (job) => inProgress.has(job),
-    runBetween(job, task) {
+    async runBetween(job, task) {
       if (inProgress.has(job) || stop.signal.aborted) return
       between.set(job, false)
       begin(job, task)
+      await inProgress.get(job)
     },
     async stop() {
       stop.abort()

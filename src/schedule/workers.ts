@@ -168,8 +168,10 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
 
   return {
     isRunning: ({ name }) => inProgress.has(name),
-    runBetween(job, task) {
-      if (!inProgress.has(job.name) && !signal.aborted) note(job.name, task)
+    async runBetween(job, task) {
+      if (inProgress.has(job.name) || signal.aborted) return
+      note(job.name, task)
+      await inProgress.get(job.name)
     },
     hasBudget: (budget) => refreshes.has(budget),
     async stop() {

@@ -21,11 +21,19 @@ interface SceneOptions {
   /** What the organizations say themselves. */
   own?: object
   hasFailed?: boolean
+  isBroken?: boolean
   hasBudget?: () => boolean
 }
 
 /** Lists of one budget, o0 and o1, of which all was read an hour ago, and their plan; `keep` begins to keep them fresh. */
-function createScene({ count = 2, every = '5m', own, hasFailed = false, hasBudget }: SceneOptions = {}) {
+function createScene({
+  count = 2,
+  every = '5m',
+  own,
+  hasFailed = false,
+  isBroken = false,
+  hasBudget,
+}: SceneOptions = {}) {
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
     organizations: Array.from({ length: count }, (_, index) => organization(`o${index}`, index + 1, own)),
@@ -80,6 +88,7 @@ function createScene({ count = 2, every = '5m', own, hasFailed = false, hasBudge
     const { name } = selected.organization
     begun.push(`${(clock.now() - NOW) / 1000} ${name}`)
     const kept = lists.find((list) => list.scheduled.name === name)?.kept
+    if (isBroken) throw new Error('a bug')
     if (hasFailed || !kept) return true
     kept.state = { ...kept.state, newestAt: clock.now() }
     plan.policyOf(selected)?.note(kept.state)
@@ -122,8 +131,11 @@ it('nothing is read of lists whose organization says refresh: false, whatever th
   expect(begun).toEqual([])
 })
 
-it('a list that could not be begun is tried again after a minute, and others meanwhile', async () => {
-  const { pass, keep, begun } = createScene({ hasFailed: true })
+it.each([
+  ['could not be begun', { hasFailed: true }],
+  ['met a defect', { isBroken: true }],
+])('a list that %s is tried again after a minute, and others meanwhile', async (_, options) => {
+  const { pass, keep, begun } = createScene(options)
   keep()
   await pass(MINUTE)
 
@@ -134,7 +146,7 @@ it('nothing is read of a list that this process reads, of a budget that another 
   const [busy, others, full] = [createScene(), createScene({ hasBudget: () => false }), createScene()]
   const ended = Promise.withResolvers<void>()
   for (const { scheduled } of busy.lists.slice(0, 1))
-    busy.scheduler.runBetween(scheduled, () => ended.promise)
+    void busy.scheduler.runBetween(scheduled, () => ended.promise)
   full.share.level = 1.5 * 6 + 1
   for (const { keep, pass } of [busy, others, full]) {
     keep()

@@ -45,7 +45,7 @@ function createScene(expressions: Record<string, string>, due = '') {
     /** Begins a task of a job between two runs, written as `(a`. */
     between: (name: string) => {
       const job = jobs.find((one) => one.name === name) as ScheduledJob
-      scheduler.runBetween(job, () => busy(name, '('))
+      void scheduler.runBetween(job, () => busy(name, '('))
     },
     async end(name: string, error?: Error) {
       ends.get(name)?.(error)

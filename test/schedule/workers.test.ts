@@ -100,7 +100,7 @@ function createScene(names: string, run: (list: string) => ReturnType<Run>, opti
     tells: (line: string) => expect.poll(() => told).toContain(line),
     count: (line: string) => told.filter((one) => one === line).length,
     isFree: (list: string) => expect.poll(() => worker.isRunning(jobOf(list))).toBe(false),
-    between: (list: string, task: () => Promise<void>) => worker.runBetween(jobOf(list), task),
+    between: (list: string, task: () => Promise<void>) => void worker.runBetween(jobOf(list), task),
     pass(ms: number) {
       now += ms
     },

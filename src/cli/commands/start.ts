@@ -133,8 +133,8 @@ export async function runScheduled(daemon: Omit<Daemon, 'log'>, session: Command
   })
   if (!signal.aborted) await once(signal, 'abort')
   const exitCode = stopped(logger, signal)
-  await keeping
-  await scheduler.stop()
+  // No tick begins a run any more, while a refresh ends.
+  await Promise.all([scheduler.stop(), keeping])
   return exitCode
 }
 
