@@ -25,9 +25,6 @@ function escapeUnit(code: number): string {
   return `\\u${code.toString(16).padStart(4, '0')}`
 }
 
-/** So many consecutive characters of a token, from anywhere in it, are no coincidence, and tell it. */
-export const TELLING = 12
-
 /** How messages name a job: `acme orders`. */
 export function jobName({
   organization,

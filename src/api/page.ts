@@ -8,12 +8,14 @@ import { printable } from '../text.ts'
 import type { Response } from './http.ts'
 import { AT_THE_SERVER, textOf, titleOf, whatItSays } from './response-errors.ts'
 
+type Answer = Pick<Response, 'body' | 'headers'>
+
 /**
  * Returns the page of a 2xx response: the paginated envelope, the plain one (`data` without `links` and without a sign of more pages),
  * or a bare list. Throws JobError or RetryableError, whose message does not name the page.
  */
-export function readPage(response: Pick<Response, 'body'>, page: number, totals: Collection['total']): Page {
-  const json = parseBody(response.body)
+export function readPage(response: Answer, page: number, totals: Collection['total']): Page {
+  const json = parseBody(response)
   const envelope = Array.isArray(json) ? { data: json } : json
   const { data, links, meta } = checked(envelope)
   const items = (data as JsonValue[]).map(itemOf)
@@ -39,7 +41,7 @@ function notTheList(message: string): JobError {
 }
 
 /** Returns the JSON of a body, its numbers exact. Throws BAD_RESPONSE, to be tried again where the body breaks off. */
-function parseBody(body: Uint8Array): JsonValue {
+function parseBody({ body, headers }: Answer): JsonValue {
   const text = textOf({ body })
   if (text === '') throw notTheList(`the answer is empty; ${ADDRESS}?`)
   try {
@@ -52,24 +54,26 @@ function parseBody(body: Uint8Array): JsonValue {
         'BAD_RESPONSE',
         `the answer breaks off after ${body.length} bytes; if it stays so, ${AT_THE_SERVER}`,
       )
-    throw notTheList(whatCame(text, error as Error))
+    const type = headers['content-type']
+    const size = `${body.length} bytes${type ? ` of ${printable(String(type), 60)}` : ''}`
+    throw notTheList(whatCame(text, size, error as Error))
   }
   throw notTheList(`the answer is not UTF-8 text; ${AT_THE_SERVER}`)
 }
 
 const ADDRESS = "is api.baseUrl the API's address"
 
-/** What a text that is not JSON is, and what to do about it. */
-function whatCame(text: string, { message }: Error): string {
+/** What a text that is not JSON is, and what to do about it. None of it is shown: it may hold items. */
+function whatCame(text: string, size: string, { message }: Error): string {
   const title = titleOf(text)
   if (title !== null)
     return `the answer is a page of HTML, not JSON${title}; ${ADDRESS}, or does a login page or a proxy answer?`
-  // Without V8's piece of the text, which may be half of a token.
+  // Without V8's piece of the text.
   if (/^[[{]/.test(text))
-    return `the answer is broken JSON (${message.replace(/, (?:\.{3})?".*/s, '')}): ${printable(text, 80)}; ${AT_THE_SERVER}`
+    return `the answer is broken JSON (${message.replace(/, (?:\.{3})?".*/s, '')}; ${size}); ${AT_THE_SERVER}`
   // PHP writes its warnings, in HTML, in front of what a program answers.
-  const shown = printable(text.replaceAll(/<\/?[a-z][^>]*>/gi, '').trim(), 80)
-  return `the answer is not JSON: ${shown}; ${ADDRESS}?`
+  if (/^<br?\b/i.test(text)) return `the answer begins with a warning of PHP (${size}); ${AT_THE_SERVER}`
+  return `the answer is not JSON (${size}); ${ADDRESS}?`
 }
 
 /** True if a list or object is not valid JSON since it ends too soon: V8 says so, or names the end as the place. */

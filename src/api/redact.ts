@@ -1,8 +1,11 @@
 import { JobError, KnownError, RetryableError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
-import { jobName, printable, TELLING } from '../text.ts'
+import { jobName, printable } from '../text.ts'
 
 // How errors leave this room: with their page, and without the token.
+
+/** So many consecutive characters of a token, from anywhere in it, are no coincidence, and tell it. */
+const TELLING = 12
 
 /** The error with the page in front of its message, and without a token that the server may have echoed. */
 export function withPageContext(error: unknown, job: Job, page: number, token: string): unknown {
@@ -25,7 +28,9 @@ export function redact(text: string, token: string): string {
   const pieces = [token, encodeURIComponent(token)].flatMap((one) => piecesOf(folded(one)))
   return text.replace(/\S+/g, (word) => {
     const read = folded(word)
-    return pieces.some((piece) => read.includes(piece)) ? '[token]' : word
+    if (!pieces.some((piece) => read.includes(piece))) return word
+    // What ends the sentence stays.
+    return word.replace(/^.*?([;,.:)\]]{0,3})$/, '[token]$1')
   })
 }
 

@@ -23,7 +23,8 @@ export function isFailure(status: number): boolean {
 export function errorOfStatus(response: Response, job: Job, baseUrl: string): KnownError {
   const { status } = response
   const text = textOf(response)
-  const says = `(${status})${whatItSays(text)}`
+  // A part of a list may hold items.
+  const says = `(${status})${status === 206 ? '' : whatItSays(text)}`
   const { id } = job.organization
   const look = (todo: string) => (isForeign(text) ? ELSEWHERE : todo)
   if (isFailure(status)) return new RetryableError('SERVER_ERROR', `the server failed ${says}`)

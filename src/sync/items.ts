@@ -10,7 +10,7 @@ import {
   numberText,
   sameJson,
 } from '../json/value.ts'
-import { jobName, printable, TELLING } from '../text.ts'
+import { jobName } from '../text.ts'
 import type { Item, Job, Page } from './types.ts'
 
 /**
@@ -41,11 +41,10 @@ export function identifyItems(job: Job, page: Page): ListedItem[] {
     const other = listed.get(identified.id)
     if (!other) listed.set(identified.id, identified)
     else if (other.item.text !== item.text && !sameJson(other.item.value, item.value, ignore))
-      // A server may send a token as the key.
       throw new JobError(
         'BAD_RESPONSE',
-        `${jobName(job)} page ${page.number}: two different items have the same key ` +
-          `(${job.collection.key.join(', ')}: ${printable(other.id, TELLING - 1)}); give the collection a "key" that tells its items apart`,
+        `${jobName(job)} page ${page.number}: items ${page.items.indexOf(other.item) + 1} and ${page.items.indexOf(item) + 1} differ, but have the ` +
+          `same key (${job.collection.key.join(', ')}); give the collection a "key" that tells its items apart`,
       )
   }
   return [...listed.values()]

@@ -41,7 +41,7 @@ it.each([
   [418, 'a line\nof a debug page', `UNEXPECTED_STATUS the server answered (418); ${LOOK}`],
   // Neither a failure of the server, nor a redirect, nor the list.
   [999, NO, `UNEXPECTED_STATUS the server answered (999) and says: no; ${LOOK}`],
-  [206, NO, `UNEXPECTED_STATUS the server answered (206) and says: no; ${LOOK}`],
+  [206, 'a piece of an item', `UNEXPECTED_STATUS the server answered (206); ${LOOK}`],
   [
     301,
     '',

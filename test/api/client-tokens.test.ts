@@ -118,12 +118,13 @@ describe('the token', () => {
   })
 
   it.each([
-    ['the token', `no user for ${TOKEN}, sorry`, 'no user for [token] sorry'],
+    ['the token', `no user for ${TOKEN}, sorry`, 'no user for [token], sorry'],
     ['a word around it', `you sent "Bearer:${TOKEN}"!`, 'you sent [token]'],
     ['other case', TOKEN.toUpperCase(), '[token]'],
     ['its encoding, in small letters', `/login?t=${encodeURIComponent(TOKEN).toLowerCase()}&x`, '[token]'],
     ['slashes as PHP writes them', json({ t: TOKEN }).replaceAll('/', '\\/'), '[token]'],
-    ['12 characters of its beginning', `${TOKEN.slice(0, 12)}...`, '[token]'],
+    ['its end, and of a sentence', `(it was ${TOKEN.slice(9)}); let`, '(it was [token]); let'],
+    ['12 characters of its beginning', `${TOKEN.slice(0, 12)}...`, '[token]...'],
     ['12 characters of its end', `...${TOKEN.slice(-12)}`, '[token]'],
     ['12 characters of its encoding', encodeURIComponent(TOKEN).slice(3, 15), '[token]'],
     ['but not 11', TOKEN.slice(5, 16), TOKEN.slice(5, 16)],

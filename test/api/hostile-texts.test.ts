@@ -29,7 +29,7 @@ const textsOf = (length: number) => {
 }
 
 function readText(text: string): unknown {
-  return readPage({ body: Buffer.from(text) }, 1, 'check')
+  return readPage({ body: Buffer.from(text), headers: {} }, 1, 'check')
 }
 
 function readLink(next: string): unknown {
