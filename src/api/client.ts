@@ -44,14 +44,12 @@ export function createApi(options: ApiOptions, get: HttpGet = createHttpGet(opti
   const slots = pLimit(options.concurrency)
   const limiters = new Map<string, RateLimiter>()
 
-  return {
-    open(job: Job, credentials: Credentials): PageSource {
-      const { budgetKey } = credentials
-      const limiter =
-        limiters.get(budgetKey) ?? createRateLimiter({ budgetKey, rules, store, slots, now, sleep })
-      limiters.set(budgetKey, limiter)
-      return createPageSource(job, credentials, limiter, get, options)
-    },
+  return (job: Job, credentials: Credentials): PageSource => {
+    const { budgetKey } = credentials
+    const limiter =
+      limiters.get(budgetKey) ?? createRateLimiter({ budgetKey, rules, store, slots, now, sleep })
+    limiters.set(budgetKey, limiter)
+    return createPageSource(job, credentials, limiter, get, options)
   }
 }
 

@@ -3,9 +3,8 @@ import { onHold } from '../text.ts'
 
 /** Keeps the hold of a refused token over restarts: in the mirror's `sync_refused_tokens` (store/core/tokens.ts). */
 export interface HoldStore {
-  /** Why the token is held, or null; as `refresh` read it last. */
-  heldReason(): string | null
-  refresh(): Promise<void>
+  /** Why the token is held, or null. */
+  heldReason(): Promise<string | null>
   hold(reason: string): Promise<void>
 }
 
@@ -18,20 +17,40 @@ export type TokenHold = ReturnType<typeof createTokenHold>
 export function createTokenHold(store: HoldStore, resume: string) {
   /** Why a request of this process was refused, until the store knows it. */
   let refusedFor: string | null = null
+  /** As it was read last. */
+  let held: string | null = null
+  let writes = 0
+
+  async function refused(why: string): Promise<void> {
+    // Our own requests stop at once. Writing may have to wait for another process, and may fail.
+    refusedFor = why
+    await store.hold(why)
+    writes++
+    held = why
+    refusedFor = null
+  }
+
+  /** Reads what other processes know of the token. Call it right before `check`. */
+  async function refresh(): Promise<void> {
+    const before = writes
+    const reason = await store.heldReason()
+    // An answer that was on its way while this process wrote a hold may not know it.
+    if (writes === before) held = reason
+  }
 
   return {
-    /** Reads what other processes know of the token. Call it right before `check`. */
-    refresh: () => store.refresh(),
+    refused,
+    refresh,
+    /** As `refresh`, where a run begins: writes the hold that could not be written before. Returns why the token is held, or null. */
+    async begin(): Promise<string | null> {
+      if (refusedFor !== null) await refused(refusedFor)
+      await refresh()
+      return held
+    },
     /** Throws TokenRefusedError if the token must not be used. Call it right before the request is sent. */
     check(): void {
-      const reason = refusedFor ?? store.heldReason()
+      const reason = refusedFor ?? held
       if (reason !== null) throw new TokenRefusedError(`${reason}. ${onHold(resume)}`)
-    },
-    async refused(why: string): Promise<void> {
-      // Our own requests stop at once. Writing may have to wait for another process, and may fail.
-      refusedFor = why
-      await store.hold(why)
-      refusedFor = null
     },
   }
 }

@@ -1,9 +1,8 @@
 import type { Credentials } from '../api/client.ts'
 import { createTokenHold, type TokenHold } from '../api/token-hold.ts'
 import type { Config, OrganizationConfig } from '../config/config.ts'
-import { TokenRefusedError } from '../errors.ts'
 import type { Tokens } from '../store/core/tokens.ts'
-import { onHold, shellWord } from '../text.ts'
+import { shellWord } from '../text.ts'
 import { budgetKey } from './configuration.ts'
 
 /** Which token each organization uses, and what its requests need of it. */
@@ -21,7 +20,7 @@ export function createCredentials(config: Config, tokens: Tokens, now: () => num
       const ids = holders.map(({ id }) => id)
       return tokens.hold(ids, fingerprint, reason, new Date(now()).toISOString())
     }
-    return createTokenHold({ ...tokens.holdOf(fingerprint), hold }, resume)
+    return createTokenHold({ heldReason: () => tokens.heldReason(fingerprint), hold }, resume)
   }
 
   return {
@@ -32,16 +31,16 @@ export function createCredentials(config: Config, tokens: Tokens, now: () => num
       const token = readToken()
       const fingerprint = tokens.fingerprint(token)
       fingerprints.set(id, fingerprint)
-      const reason = await tokens.heldReason(fingerprint)
+      // One of its organizations stands for all.
+      const hold =
+        holds.get(fingerprint) ?? holdOf(fingerprint, `admin-mirror resume --org ${shellWord(name)}`)
+      holds.set(fingerprint, hold)
+      const reason = await hold.begin()
       // A process may have an older token than the configuration by now, or a `check` was typed with a wrong one: what is told of the organization
       // goes by a token that may be sent, as soon as somebody uses one.
       if (reason === null || told.get(id) !== fingerprint) await tokens.useToken(id, fingerprint)
       told.set(id, fingerprint)
-      // One of its organizations stands for all.
-      const resume = `admin-mirror resume --org ${shellWord(name)}`
-      if (reason !== null) throw new TokenRefusedError(`${reason}. ${onHold(resume)}`)
-      const hold = holds.get(fingerprint) ?? holdOf(fingerprint, resume)
-      holds.set(fingerprint, hold)
+      hold.check()
       return { token, budgetKey: budgetKey(config, id, fingerprint), hold }
     },
   }

@@ -61,7 +61,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     await mirror.close()
     throw error
   }
-  const api = createApi({ ...apiOptions(config, runtime), budgets: tokens.budgets, now, onAnswer }, exchange)
+  const open = createApi({ ...apiOptions(config, runtime), budgets: tokens.budgets, now, onAnswer }, exchange)
   const { read, budgetOf } = createCredentials(config, tokens, now)
   const refreshes = createRefreshPlan({ config, store, budgetOf, now })
   return {
@@ -70,7 +70,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     budgetOf,
     async source(organization, job) {
       try {
-        const source = api.open(job, await read(organization))
+        const source = open(job, await read(organization))
         refreshes.watch(organization, source)
         return source
       } catch (error) {

@@ -24,7 +24,7 @@ describe('a 401', () => {
       'the token of organization acme was refused (401) and says: Unauthenticated. at orders page 1; it was revoked, or is mistyped. ' +
         'Nothing more is sent with it. Put a new token into the configuration, or run "admin-mirror resume --org acme" if it is valid again',
     )
-    expect(holdStore.heldReason()).toBe('the token of organization acme was refused (401)')
+    expect(await holdStore.heldReason()).toBe('the token of organization acme was refused (401)')
     expect(reports.filter(([what]) => what === 'request')).toHaveLength(1)
   })
 
@@ -57,7 +57,7 @@ describe('a 401', () => {
     expect(message).toContain(
       `${refusal} at orders page 1; it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there; else the token was revoked`,
     )
-    expect(holdStore.heldReason()).toBe(refusal)
+    expect(await holdStore.heldReason()).toBe(refusal)
   })
 
   it('that an earlier run met keeps the token from being sent', async () => {
@@ -97,7 +97,7 @@ describe('the token', () => {
 
       expect(error).toBeInstanceOf(KnownError)
       expect(error.cause).toBeUndefined()
-      expectNoToken([error, reports, holdStore.heldReason()])
+      expectNoToken([error, reports, await holdStore.heldReason()])
     },
   )
 
@@ -143,18 +143,35 @@ describe('the token', () => {
 describe('after a 401', () => {
   it('the token is sent again once resume has lifted the hold', async () => {
     const store = createHoldStore()
-    const { refused, check } = createTokenHold(store, 'admin-mirror resume')
+    const { refused, refresh, check } = createTokenHold(store, 'admin-mirror resume')
     await refused('a 401')
     expect(check).toThrow(/^a 401\. Nothing more is sent with it\..*admin-mirror resume/)
 
     store.lift()
+    await refresh()
 
     expect(check).not.toThrow()
   })
 
-  it('nothing is sent while the hold is still being written, or if it cannot be', async () => {
+  it('nothing is sent though the hold was read before it was written', async () => {
+    const { promise, resolve } = Promise.withResolvers<null>()
+    const store = { ...createHoldStore(), heldReason: () => promise }
+    const { refused, refresh, check } = createTokenHold(store, 'resume')
+    const reading = refresh()
+    await refused('a 401')
+
+    resolve(null)
+    await reading
+
+    expect(check).toThrow('a 401')
+  })
+
+  it('nothing is sent while the hold is still being written; if it cannot be, the next run writes it', async () => {
     const { promise, reject } = Promise.withResolvers<void>()
-    const { refused, check } = createTokenHold({ ...createHoldStore(), hold: () => promise }, 'resume')
+    const store = createHoldStore()
+    const writes = [() => promise]
+    const hold = (why: string) => (writes.shift() ?? store.hold)(why)
+    const { refused, begin, check } = createTokenHold({ ...store, hold }, 'resume')
     const refusing = refused('a 401')
     expect(check).toThrow('a 401')
 
@@ -162,6 +179,11 @@ describe('after a 401', () => {
 
     await expect(refusing).rejects.toThrow('the disk is full')
     expect(check).toThrow('a 401')
+    expect(await begin()).toBe('a 401')
+    expect(await store.heldReason()).toBe('a 401')
+    store.lift()
+    expect(await begin()).toBeNull()
+    expect(check).not.toThrow()
   })
 })
 

@@ -47,7 +47,11 @@ describe('a page', () => {
 })
 
 it('a request that a signal keeps from leaving is not counted', async () => {
-  const setting = createSetting({ holdStore: { ...createHoldStore(), refresh: async () => setting.stop() } })
+  const heldReason = async () => {
+    setting.stop()
+    return null
+  }
+  const setting = createSetting({ holdStore: { ...createHoldStore(), heldReason } })
 
   await expect(setting.fetchPage()).rejects.toThrow('aborted')
 

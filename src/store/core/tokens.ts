@@ -24,11 +24,6 @@ export interface Tokens {
   useToken(organizationId: string, fingerprint: string): Promise<void>
   /** Why a token must not be used; null: it may be. */
   heldReason(fingerprint: string): Promise<string | null>
-  holdOf(fingerprint: string): {
-    /** The same at once, as it was read last. */
-    heldReason(): string | null
-    refresh(): Promise<void>
-  }
   /** Holds a token, with these organizations and all others that use it. */
   hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
   /** Lifts the holds of the tokens that these organizations used last, and ends the pauses of their budgets. Returns the names of all that were held. */
@@ -47,19 +42,6 @@ export interface TokenOptions {
 
 export function createTokens({ runner, salt, budgets, holding = runner.writing }: TokenOptions): Tokens {
   const { dialect, isLocal, reading, writing } = runner
-  /** Why tokens are held, as they were read last. */
-  const reasons = new Map<string, string | null>()
-  /** How often this process has written each token's hold. */
-  const writes = new Map<string, number>()
-
-  async function heldReason(fingerprint: string): Promise<string | null> {
-    const before = writes.get(fingerprint)
-    const reason = await reading(heldReasonOfToken(fingerprint))
-    // An answer that was on its way while this process wrote a hold may not know it.
-    if (writes.get(fingerprint) === before) reasons.set(fingerprint, reason)
-    return reason
-  }
-
   return {
     register: (organizations) =>
       writing(function* () {
@@ -74,17 +56,8 @@ export function createTokens({ runner, salt, budgets, holding = runner.writing }
       // Mostly nothing has changed, and then no lock is needed.
       if (row?.last !== fingerprint) await writing(() => run(USE_TOKEN, { id, fingerprint }))
     },
-    heldReason,
-    holdOf: (fingerprint) => ({
-      heldReason: () => reasons.get(fingerprint) ?? null,
-      refresh: async () => void (await heldReason(fingerprint)),
-    }),
-    async hold(...told) {
-      const [, fingerprint, reason] = told
-      await holding(() => hold(dialect, ...told))
-      writes.set(fingerprint, (writes.get(fingerprint) ?? 0) + 1)
-      reasons.set(fingerprint, reason)
-    },
+    heldReason: (fingerprint) => reading(heldReasonOfToken(fingerprint)),
+    hold: (...told) => holding(() => hold(dialect, ...told)),
     resume: (organizationIds) => writing(() => resume(dialect, organizationIds)),
     budgets,
   }

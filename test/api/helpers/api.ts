@@ -52,14 +52,14 @@ export function createSetting(
     await nextTurn()
     await clock.sleep(ms, signal)
   }
-  const api = createApi({ ...OPTIONS, baseUrl, now, sleep, budgets, ...options }, get)
+  const openSource = createApi({ ...OPTIONS, baseUrl, now, sleep, budgets, ...options }, get)
   const hold = createTokenHold(holdStore, 'admin-mirror resume')
   const { observe, reports } = createObserver()
   const controller = new AbortController()
   const { signal } = controller
 
   function open(job = jobOf()) {
-    const source = api.open(job, { token: TOKEN, budgetKey: 'budget', hold })
+    const source = openSource(job, { token: TOKEN, budgetKey: 'budget', hold })
     const fetchPage = (page = 1) => source.fetchPage(page, observe, signal)
     return {
       refusal: source.refusal,

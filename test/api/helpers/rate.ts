@@ -70,8 +70,7 @@ export function createBudgetStore() {
 export function createHoldStore(reason: string | null = null): HoldStore & { lift(): void } {
   let held = reason
   return {
-    heldReason: () => held,
-    refresh: async () => {},
+    heldReason: async () => held,
     hold: async (why) => {
       held = why
     },

@@ -45,8 +45,8 @@ describe('a refused token', () => {
     expect(test.rows(shown)).toEqual(
       [ACME, GLOBEX].map((one) => ({ ...one, configured: 1, held_since: timeAt(0), held_reason: REASON })),
     )
-    expect(tokens.holdOf(fingerprint).heldReason()).toBe(REASON)
-    expect(tokens.holdOf(tokens.fingerprint('another')).heldReason()).toBeNull()
+    expect(await tokens.heldReason(fingerprint)).toBe(REASON)
+    expect(await tokens.heldReason(tokens.fingerprint('another'))).toBeNull()
     // Whatever a later process would make itself; another mirror has another one.
     const other = openTestMirror()
     other.connection.exec("DELETE FROM sync_settings WHERE name = 'salt'")
