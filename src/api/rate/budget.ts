@@ -86,10 +86,9 @@ export function allowedPerMinute(
   limit: number | null,
   rules: Pick<RateRules, 'requestsPerMinute' | 'sharePercent'>,
 ): number | null {
-  const { requestsPerMinute: most } = rules
-  const ours = most === null ? null : Math.max(Math.floor(most), Math.min(most, 1))
-  const theirs = limit === null ? null : ourPart(limit, rules)
-  return ours === null || theirs === null ? (ours ?? theirs) : Math.min(ours, theirs)
+  const { most, inMs } = ceilingOf(rules.requestsPerMinute ?? Infinity)
+  const least = Math.min((most * MINUTE_MS) / inMs, limit === null ? Infinity : ourPart(limit, rules))
+  return least === Infinity ? null : least
 }
 
 /** The budget without what is over, or lies further in the future than it can: then the clock was set back. */
@@ -165,12 +164,21 @@ export function withPermit(budget: Budget, rules: RateRules, now: number, urgenc
     endsAt: now + MINUTE_MS + FIRST_ANSWER_MS,
     left: ourPart(limit ?? 0, rules),
   }
-  return {
+  const next = {
     ...budget,
     window: limit === null ? null : { ...begun, left: begun.left - 1 },
     sent: rules.requestsPerMinute === null ? [] : withSent(sent, now),
     refreshedAt: urgency === 'refresh' ? now : budget.refreshedAt,
   }
+  // Here too, since the answer to the last request of a window may be lost.
+  return withPause(next, now)
+}
+
+/** What is used up for longer than a minute is a pause, to which `maxWait` applies, and which `resume` ends. */
+function withPause(budget: Budget, now: number): Budget {
+  const { window, closedUntil } = budget
+  if (window === null || window.left > 0 || window.endsAt <= now + MINUTE_MS + FIRST_ANSWER_MS) return budget
+  return { ...budget, window: null, closedUntil: Math.max(closedUntil, window.endsAt) }
 }
 
 function withSent(sent: Budget['sent'], at: number): Budget['sent'] {
@@ -193,13 +201,10 @@ export function afterAnswer(budget: Budget, answer: Answer, rules: RateRules): B
   const limit = announced.limit ?? budget.limit
   const pauseMs = announced.retryAfterMs ?? 0
   const closedUntil = pauseMs > 0 ? Math.max(budget.closedUntil, at + pauseMs) : budget.closedUntil
-  const next = { ...budget, refused: 0, limit, closedUntil }
-  const window = windowAfter(budget, answer, rules)
-  // What is used up for longer than a minute is a pause, to which `maxWait` applies.
-  const isPause = window !== null && window.left <= 0 && window.endsAt > at + MINUTE_MS + FIRST_ANSWER_MS
-  return isPause
-    ? { ...next, window: null, closedUntil: Math.max(closedUntil, window.endsAt) }
-    : { ...next, window }
+  return withPause(
+    { ...budget, refused: 0, limit, closedUntil, window: windowAfter(budget, answer, rules) },
+    at,
+  )
 }
 
 function windowAfter(

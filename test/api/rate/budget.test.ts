@@ -115,6 +115,13 @@ describe('a permit', () => {
 const answerTo = (budget: Budget, announcement: RateHeaders, leftAt = BEGUN, rules = RULES) =>
   afterAnswer(budget, { leftAt, at: NOW, announced: announcement }, rules)
 
+it('a window that is used up for hours is a pause also where the answer to its last request is lost', () => {
+  const endsAt = NOW + 360 * MINUTE
+  const { closedUntil, window } = withPermit(budgetWith({ left: 1, endsAt }), RULES, NOW, 'walk')
+
+  expect({ closedUntil, window }).toEqual({ closedUntil: endsAt, window: null })
+})
+
 describe('an answer', () => {
   it.each<[string, RateHeaders, number, Partial<Window> | null]>([
     ['counts what was used as ours', announced(60, 50), 100, { endsAt: NOW + 61_000, left: 50 }],
