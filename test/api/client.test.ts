@@ -69,7 +69,7 @@ describe('an answer that asks for a pause', () => {
 
     const count = (kind: string) => reports.filter(([what]) => what === kind).length
     expect([count('request'), count('throttled'), count('retry')]).toEqual([7, 6, 0])
-    expect(reports).toContainEqual(['wait', 'the server asked for a pause', clock.now()])
+    expect(reports).toContainEqual(['wait', 'the server takes no more requests for now', clock.now()])
     expect(reports.at(-2)).toEqual(['waited', 61_000])
   })
 
@@ -88,8 +88,10 @@ describe('an answer that asks for a pause', () => {
     const [error, later] = [await open().errorOf(), await open(jobOf({}, GLOBEX)).errorOf()]
 
     expect(error).toMatchObject({ code: 'RATE_LIMITED' })
-    expect(error.message).toMatch(/^acme orders page 1: the server asked for a pause, 2 hours long/)
-    expect(later.message).toMatch(/^globex orders page 1: the server asked for a pause/)
+    expect(error.message).toMatch(
+      /^acme orders page 1: the server takes no more requests for now, and the wait of 2 hours is/,
+    )
+    expect(later.message).toMatch(/^globex orders page 1: the server takes no more requests for now/)
     expect(await open().refusal()).toMatchObject({ code: 'RATE_LIMITED' })
     expect(budgets.kept('budget').closedUntil).toBe(clock.now() + 7_201_000)
     expect(clock.now()).toBe(NOW)

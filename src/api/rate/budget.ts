@@ -129,7 +129,7 @@ export function waitFor(budget: Budget, rules: RateRules, now: number, urgency: 
     if (left <= 0) return endsAt
     return isShared ? Math.ceil(endsAt - (left / ((most * refreshPercent) / 100)) * MINUTE_MS) : 0
   }
-  const waits: Wait[] = [{ until: closedUntil, reason: 'the server asked for a pause' }]
+  const waits: Wait[] = [{ until: closedUntil, reason: 'the server takes no more requests for now' }]
   if (window !== null && limit !== null) {
     const until = roomAt(window.left, ourPart(limit, rules), window.endsAt)
     waits.push({ until, reason: `the server's limit of ${limit} requests a minute` })

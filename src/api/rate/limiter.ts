@@ -128,7 +128,7 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     if (wait <= rules.maxWaitMs + ROUNDING_MS) return null
     return new JobError(
       'RATE_LIMITED',
-      `the server asked for a pause, ${inWords(wait)} long, which is more than rateLimit.maxWait ` +
+      `the server takes no more requests for now, and the wait of ${inWords(wait)} is longer than rateLimit.maxWait ` +
         `(${inWords(rules.maxWaitMs)}): nothing is sent before ${new Date(closedUntil).toISOString()}, and the next run ` +
         `after that continues from here (admin-mirror resume forgets the wait)`,
     )

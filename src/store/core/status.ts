@@ -101,7 +101,7 @@ const DETAILS = {
   retry_error: column<string | null>('job.retry_error'),
   /** What its budgets wait for, or waited for last, and until when. */
   waiting_for: column<string | null>(`(
-      SELECT CASE WHEN waiting_until > closed_until THEN waiting_for ELSE 'the server asked for a pause' END
+      SELECT CASE WHEN waiting_until > closed_until THEN waiting_for ELSE 'the server takes no more requests for now' END
       ${OF_BUDGET}
       ORDER BY CASE WHEN waiting_until > closed_until THEN waiting_until ELSE closed_until END DESC
       LIMIT 1

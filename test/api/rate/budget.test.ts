@@ -18,7 +18,7 @@ type Window = NonNullable<Budget['window']>
 
 const BEGUN = NOW - 40 * SECOND
 const LIMIT = "the server's limit of 60 requests a minute"
-const PAUSE = 'the server asked for a pause'
+const PAUSE = 'the server takes no more requests for now'
 
 /** A budget of 60 requests a minute, with a window of which some are left. */
 function budgetWith(window: Partial<Window> | null, others: Partial<Budget> = {}): Budget {

@@ -181,7 +181,7 @@ describe('a pause', () => {
       name: 'JobError',
       code: 'RATE_LIMITED',
       message:
-        'the server asked for a pause, 2 hours long, which is more than rateLimit.maxWait (5 minutes): nothing is sent before ' +
+        'the server takes no more requests for now, and the wait of 2 hours is longer than rateLimit.maxWait (5 minutes): nothing is sent before ' +
         `${new Date(closedUntil).toISOString()}, and the next run after that continues from here (admin-mirror resume forgets the wait)`,
     })
     expect(await limiter.refusal()).toEqual(one.outcome)
