@@ -71,6 +71,7 @@ const LOOK_IN_QUEUE_MS = 1000
 const AFTER_FULL_MS = 100
 const AFTER_ERROR_MS = 5000
 const TOUCH_EVERY_MS = 2500
+const SEND_BUDGETS_EVERY_MS = 60_000
 
 export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions): WorkerScheduler {
   const { queue, now, ownNow, sleep, random, signal, onError } = options
@@ -142,14 +143,19 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
     inProgress.set(name, ended)
   }
 
+  /** Again and again: the queue drops entries that are some weeks old. */
+  async function sendBudgets(): Promise<number> {
+    await queue.send(
+      'refreshes',
+      budgets.map((budget) => ({ key: budget, budget })),
+    )
+    return SEND_BUDGETS_EVERY_MS
+  }
+
   /** A worker keeps a budget for as long as it lives. */
-  let areSent = false
   async function takeBudgets(): Promise<number> {
-    const entries = areSent ? [] : budgets.map((budget) => ({ key: budget, budget }))
-    if (!areSent) await queue.send('refreshes', entries)
-    areSent = true
     for (const claim of await queue.take('refreshes', MOST_TAKEN)) {
-      if (budgets.includes(claim.key)) refreshes.set(claim.key, claim)
+      if (budgets.includes(claim.key)) refreshes.set(claim.id, claim)
       else await queue.giveBack('refreshes', claim)
     }
     return LOOK_IN_QUEUE_MS * (0.75 + random() / 2)
@@ -157,14 +163,15 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
 
   async function touch(): Promise<number> {
     if (lists.size > 0) await queue.touch('lists', [...lists.values()])
-    if (refreshes.size > 0) {
-      const own = await queue.touch('refreshes', [...refreshes.values()])
-      for (const { key, id } of refreshes.values()) if (!own.has(id)) refreshes.delete(key)
+    const claims = [...refreshes.values()]
+    if (claims.length > 0) {
+      const own = await queue.touch('refreshes', claims)
+      for (const { id } of claims) if (!own.has(id)) refreshes.delete(id)
     }
     return TOUCH_EVERY_MS
   }
 
-  const loops = [watchTime, takeLists, touch, ...(budgets.length > 0 ? [takeBudgets] : [])].map(loop)
+  const loops = [watchTime, takeLists, touch, ...(budgets.length > 0 ? [sendBudgets, takeBudgets] : [])].map(loop)
 
   return {
     isRunning: ({ name }) => inProgress.has(name),
@@ -173,7 +180,7 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
       note(job.name, task)
       await inProgress.get(job.name)
     },
-    hasBudget: (budget) => refreshes.has(budget),
+    hasBudget: (budget) => [...refreshes.values()].some(({ key }) => key === budget),
     async stop() {
       await Promise.allSettled(loops)
       const givenBack = [...refreshes.values()].map((claim) => queue.giveBack('refreshes', claim))

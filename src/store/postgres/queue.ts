@@ -18,7 +18,6 @@ const QUEUE = {
   // The longest that pg-boss knows. A walk that takes longer is handed out again, to a worker that finds its lease taken.
   expireInSeconds: 86_400,
   deleteAfterSeconds: 60,
-  retentionSeconds: 14 * 86_400,
   // An entry is given back whenever its worker stops or its list is busy. How often that happens says nothing.
   retryLimit: 1_000_000,
   retryBackoff: true,
