@@ -169,6 +169,7 @@ CREATE TABLE sync_runs (
 
 CREATE INDEX sync_runs_by_job ON sync_runs (organization_id, collection, id);
 CREATE INDEX sync_runs_brief ON sync_runs (organization_id, collection) WHERE brief = 1;
+CREATE INDEX sync_runs_running ON sync_runs (organization_id, collection) WHERE status = 'running';
 -- A job's last walk is found without going through its refreshes, of which each day has hundreds.
 CREATE INDEX sync_runs_of_walks ON sync_runs (organization_id, collection, id) WHERE trigger <> 'refresh';
 

@@ -322,6 +322,9 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         const texts = ids.map((id) => JSON.stringify({ id, of: id }))
         const also = JSON.stringify({ id: 'kept', of: 2 })
         await walked([...texts, also], { job })
+        const { ids: all } = await store.liveKeys(job, null)
+        for (const [place, id] of all.entries())
+          expect((await store.liveKeys(job, id)).ids).toEqual(all.slice(place + 1))
 
         const { missing } = await walkOf(texts.slice(0, 1), job)
 
@@ -437,6 +440,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       await walked(TEXTS)
 
       expect(await store.liveKeys(JOB, null)).toEqual({ ids: ['1', '2', '3'], next: null })
+      expect(await store.liveKeys(JOB, '2')).toEqual({ ids: ['3'], next: null })
       expect(await store.liveKeys(jobOf({}, GLOBEX), null)).toEqual({ ids: [], next: null })
     })
   })

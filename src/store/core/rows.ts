@@ -289,24 +289,29 @@ export function* takeSeq(
 /** The most ids that one call of `liveKeys` returns. */
 const KEYS_BATCH = 4000
 
-/** The ids of live rows in the order of their numbers, a batch at a time. `from`: the last number of the batch before (see `Store.liveKeys`). */
+/**
+ * The ids of live rows in the order of their keys, a batch at a time. `from`: the last id of the batch before (see `Store.liveKeys`). Rows may be
+ * passed over if another walk makes the key TEXT meanwhile: the next walk misses them.
+ */
 export function* liveKeys(
   dialect: Dialect,
   keys: Keys,
   { organization, collection }: Job,
   from: string | null,
 ): Rule<{ ids: string[]; next: string | null }> {
-  // IS TRUE: by an index of organizations SQLite would find all rows for each batch, and sort them.
-  const rows = yield* all<{ id: string; row: number }>(
+  const columns = keys.keyColumns.map((name) => `t.${quoted(name)}`).join(', ')
+  const last: string[] = keys.keyColumns.length === 1 ? [from ?? ''] : JSON.parse(from ?? '[]')
+  const given = keys.keyTypes.map((type, index) => `CAST(:k${index} AS ${SQL_TYPES[type]})`).join(', ')
+  const rows = yield* all<{ id: string }>(
     `
-      SELECT ${dialect.idOfRow(keys, 't')} AS id, t."_row" AS "row"
+      SELECT ${dialect.idOfRow(keys, 't')} AS id
       FROM ${quoted(collection.name)} AS t
-      WHERE t."_row" > :from::bigint AND (t."_organization_id" = :organization) IS TRUE
-      ORDER BY t."_row"
+      WHERE t."_organization_id" = :organization::text ${from === null ? '' : `AND (${columns}) > (${given})`}
+      ORDER BY ${columns}
       LIMIT ${KEYS_BATCH}
     `,
-    { organization: organization.id, from: from ?? 0 },
+    { organization: organization.id, ...Object.fromEntries(last.map((text, index) => [`k${index}`, text])) },
   )
-  const last = rows.length < KEYS_BATCH ? null : String(rows.at(-1)?.row)
-  return { ids: rows.map(({ id }) => id), next: last }
+  const ids = rows.map(({ id }) => id)
+  return { ids, next: ids.length < KEYS_BATCH ? null : (ids.at(-1) ?? null) }
 }

@@ -85,7 +85,7 @@ const DETAILS = {
   walk_stops: column<number>(
     `(
       SELECT count(*) FROM sync_runs
-      WHERE ${OF_OUTER_JOB} AND walk_id = walk.id AND status = 'failed' AND pages > 0 AND first_page = walk.next_page
+      WHERE ${OF_OUTER_JOB} AND trigger <> 'refresh' AND walk_id = walk.id AND status = 'failed' AND pages > 0 AND first_page = walk.next_page
     )`,
     0,
   ),

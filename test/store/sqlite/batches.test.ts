@@ -52,7 +52,7 @@ async function scene() {
     expect(most).toBeLessThan(MOST_AT_ONCE)
     return result
   }
-  /** Gives the first walk a line in each table that grows with its list. */
+  /** Gives the first walk many lines in each table that grows with its list, and many runs. */
   const grow = () =>
     connection.exec(`
       ${NUMBERS}
@@ -60,6 +60,9 @@ async function scene() {
       SELECT 1, i, 1, i, 0, '[]', 'forward', '2026-11-20T08:00:00.000Z' FROM n;
       ${NUMBERS}
       INSERT INTO sync_refreshed (walk_id, key) SELECT 1, 'x' || i FROM n;
+      ${NUMBERS}
+      INSERT INTO sync_runs (organization_id, collection, trigger, status, started_at)
+      SELECT '${ACME.id}', 'orders', 'refresh', 'succeeded', '2026-11-20T08:00:00.000Z' FROM n;
     `)
   const countsOf = (...tables: string[]) => tables.map((name) => test.value(`SELECT count(*) FROM ${name}`))
   return { test, inBatches, turn, grow, countsOf }
@@ -105,7 +108,8 @@ it('a job is forgotten in batches', async () => {
 
   await inBatches(() => job({ organization: ACME.id, collection: 'orders' }, true))
 
-  expect(countsOf('orders', 'orders_json', 'sync_pages', 'sync_refreshed')).toEqual([0, 0, 0, 0])
+  const tables = ['orders', 'orders_json', 'sync_pages', 'sync_refreshed', 'sync_runs']
+  expect(countsOf(...tables)).toEqual([0, 0, 0, 0, 0])
 })
 
 it('a search for missing rows that is stopped is done by who goes on with the walk', async () => {

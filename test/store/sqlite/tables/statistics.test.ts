@@ -4,6 +4,7 @@ import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { begin } from '../../stage.ts'
 
 const listOf = (ids: number[]) =>
   scriptedList({ ids, perPage: 1000, item: (id) => `{"id":${id},"shop":${id % 100},"zip":"0${id}"}` })
@@ -28,6 +29,23 @@ it('the planner has statistics after the first sync, so that no join goes throug
   expect(planOf(test, sql).filter((detail) => /^(SCAN|SEARCH) /.test(detail))).toEqual([
     expect.stringMatching(/^SCAN orders/),
     expect.stringMatching(/^SEARCH shops .*\(_organization_id=\? AND id=\?\)/),
+  ])
+})
+
+it('a run begins, and live rows are named, without a look at older runs and rows of other organizations', async () => {
+  const test = openTestMirror()
+  const { page } = await begin(test)
+  await page('{"id":1}', '{"id":2}')
+  const asked: string[] = []
+  const end = watchEdges(({ what }) => asked.push(what.replaceAll(/[:@]\w+|\?/g, "'1'")))
+  await begin(test)
+  await test.store.liveKeys(jobOf(), '1')
+  end()
+
+  const plansOf = (of: RegExp) => asked.filter((sql) => of.test(sql)).map((sql) => planOf(test, sql))
+  expect(plansOf(/^UPDATE sync_runs/)).toEqual([[expect.stringContaining('INDEX sync_runs_running ')]])
+  expect(plansOf(/^SELECT .* FROM "orders"/)).toEqual([
+    ['SEARCH t USING COVERING INDEX _orders_by_key (_organization_id=? AND id>?)'],
   ])
 })
 
