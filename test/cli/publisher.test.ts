@@ -64,8 +64,10 @@ async function createScene({ isRead = true } = {}) {
     later,
     lines,
     failure: () => runRule(mirror.connection, publishFailure()),
+    /** Changes an order, and prunes the line of a run that had changed one. */
     async change() {
-      await walk.page('{"id":2,"total":2}')
+      await walk.page('{"id":1,"total":2}')
+      mirror.connection.exec('UPDATE sync_runs SET rows_changed = 0')
       publisher?.note()
     },
   }

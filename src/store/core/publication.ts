@@ -1,6 +1,7 @@
 import { jobKey } from '../../text.ts'
+import { tableName } from '../columns/catalog.ts'
 import { saveSetting, setting } from './settings.ts'
-import { all, one, type Rule, run } from './sql.ts'
+import { all, one, quoted, type Rule, run } from './sql.ts'
 
 // Whether the published file is to be made again: both it and the mirror are asked for what it shows, without a look at the rows.
 
@@ -17,15 +18,20 @@ export interface Shown {
 /** Reads it, all of one moment. */
 export function* shown(): Rule<Shown> {
   const lists = yield* all<StatusLine>('SELECT * FROM sync_status ORDER BY organization_id, collection')
-  const rest = [
+  const columns = yield* all<{ collection: string }>(
+    'SELECT collection, "column", type FROM sync_columns ORDER BY collection, "column"',
+  )
+  const rest: unknown[] = [
+    columns,
     yield* all('SELECT id, name, configured, held_since, held_reason FROM organizations ORDER BY id'),
-    yield* all('SELECT collection, "column", type FROM sync_columns ORDER BY collection, "column"'),
     yield* one('SELECT count(*) AS rejects FROM sync_rejects'),
-    // Rows and history do not change without a run.
-    yield* one(
-      'SELECT sum(rows_added) AS added, sum(rows_changed) AS changed, sum(rows_removed) AS removed FROM sync_runs',
-    ),
   ]
+  // Rows and history do not change without an event.
+  for (const name of new Set(columns.map(({ collection }) => collection))) {
+    const [json, history] = (['json', 'history'] as const).map((kind) => quoted(tableName(name, kind)))
+    const last = `SELECT max(_seq) AS began, (SELECT max(_ended_seq) FROM ${history}) AS ended FROM ${json}`
+    rest.push(yield* one(last))
+  }
   return { lists, rest: JSON.stringify(rest) }
 }
 
