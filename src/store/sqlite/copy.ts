@@ -125,6 +125,7 @@ function removeLeft(target: string, now: number): void {
 
 async function fillInThread(task: CopyTask, signal: AbortSignal): Promise<void> {
   const worker = new Worker(THREAD, { workerData: task })
+  const ended = new AbortController()
   await new Promise<void>((resolve, reject) => {
     worker.once('exit', () => resolve())
     worker.once('error', (error) => {
@@ -134,6 +135,10 @@ async function fillInThread(task: CopyTask, signal: AbortSignal): Promise<void> 
     // SQLite goes on until the process ends; nothing waits for it.
     const stop = () => reject(new InterruptedError('stopped; the copy was not made'))
     if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
-  }).finally(() => void worker.terminate())
+    else signal.addEventListener('abort', stop, { signal: ended.signal })
+  }).finally(() => {
+    // A service makes many copies under one signal.
+    ended.abort()
+    void worker.terminate()
+  })
 }
