@@ -171,7 +171,9 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
     return TOUCH_EVERY_MS
   }
 
-  const loops = [watchTime, takeLists, touch, ...(budgets.length > 0 ? [sendBudgets, takeBudgets] : [])].map(loop)
+  const loops = [watchTime, takeLists, touch, ...(budgets.length > 0 ? [sendBudgets, takeBudgets] : [])].map(
+    loop,
+  )
 
   return {
     isRunning: ({ name }) => inProgress.has(name),

@@ -1,6 +1,7 @@
 /** A clock that only moves when it is told to, or slept on: then it returns at once, with the time gone by. */
 export interface Clock {
   now(): number
+  elapsed(): number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   advance(ms: number): void
   /** All that was slept, in milliseconds. */
@@ -17,6 +18,7 @@ export function createClock(start = START): Clock {
   }
   return {
     now: () => time,
+    elapsed: () => time,
     async sleep(ms, signal) {
       signal?.throwIfAborted()
       slept.push(ms)

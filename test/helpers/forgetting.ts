@@ -11,7 +11,7 @@ export function forgetting({ connection, clock }: TestMirror, rest: (stop: Abort
     await rest(stop)
     await clock.sleep(ms)
   }
-  const runner = runnerOn(connection, { now: clock.now, sleep, signal: stop.signal })
+  const runner = runnerOn(connection, { ...clock, sleep, signal: stop.signal })
   const leases = testLeases(runner)
   onTestFinished(() => leases.close())
   return createForgetting(runner, leases)

@@ -9,7 +9,7 @@ const { openForReading, openForWriting } = await import(${urlOf('open.ts')})
 const { createLockWait } = await import(${urlOf('runner.ts')})
 const { readFileFacts } = await import(${urlOf('read.ts')})
 const { setTimeout: sleep } = await import('node:timers/promises')
-const patience = { now: Date.now, sleep, signal: new AbortController().signal }
+const patience = { elapsed: performance.now.bind(performance), sleep, signal: new AbortController().signal }
 const [, file, task] = process.argv
 try {
   if (task === 'read') readFileFacts(openForReading(file), () => null, 0)

@@ -53,9 +53,8 @@ function makeMirror(): string {
 export function openTestMirror(options: { file?: string; clock?: Clock } = {}): TestMirror {
   const { file = makeMirror(), clock = createClock() } = options
   const connection = openForWriting(file)
-  const { now, sleep } = clock
   const stop = new AbortController()
-  const runner = runnerOn(connection, { now, sleep, signal: stop.signal })
+  const runner = runnerOn(connection, { ...clock, signal: stop.signal })
   const leases = testLeases(runner)
   const store = createStore({ runner, leases, baseUrl: 'https://admin.example.com', keepRuns: KEEP_RUNS_MS })
   const salt = runRule(

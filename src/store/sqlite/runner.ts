@@ -11,6 +11,8 @@ import { isBusy, translate, translatingErrors } from './errors.ts'
 /** What waiting for another process's lock needs. */
 export interface Patience {
   now: () => number
+  /** Milliseconds of a clock that is never set. */
+  elapsed: () => number
   sleep: (ms: number) => Promise<void>
   /** Once it is aborted, no wait is long. */
   signal: AbortSignal
@@ -24,15 +26,15 @@ const TRY_LOCK_EVERY_MS = 50
  * Waits for locks outside SQLite: a wait inside it would block the event loop, and signals with it. The first try
  * is synchronous.
  */
-export function createLockWait(file: string, { now, sleep, signal }: Patience) {
-  const isTimeToStop = createStopWatch(signal, now)
+export function createLockWait(file: string, { elapsed, sleep, signal }: Omit<Patience, 'now'>) {
+  const isTimeToStop = createStopWatch(signal, elapsed)
   return async <A extends unknown[], T>(task: (...args: A) => T, ...args: A): Promise<T> => {
-    const deadline = now() + PATIENCE_MS
+    const deadline = elapsed() + PATIENCE_MS
     for (;;) {
       try {
         return task(...args)
       } catch (error) {
-        if (!isBusy(error) || now() >= deadline || isTimeToStop()) throw translate(file, error)
+        if (!isBusy(error) || elapsed() >= deadline || isTimeToStop()) throw translate(file, error)
         await sleep(TRY_LOCK_EVERY_MS)
       }
     }
