@@ -15,19 +15,19 @@ export type TokenHold = ReturnType<typeof createTokenHold>
  * @param resume What to type where the token is valid again.
  */
 export function createTokenHold(store: HoldStore, resume: string) {
-  /** Why a request of this process was refused, until the store knows it. */
-  let refusedFor: string | null = null
-  /** As it was read last. */
+  /** Why it is held, as far as is known. */
   let held: string | null = null
+  /** Whether the store knows it. */
+  let isWritten = true
   let writes = 0
 
   async function refused(why: string): Promise<void> {
     // Our own requests stop at once. Writing may have to wait for another process, and may fail.
-    refusedFor = why
-    await store.hold(why)
-    writes++
     held = why
-    refusedFor = null
+    isWritten = false
+    await store.hold(why)
+    isWritten = true
+    writes++
   }
 
   /** Reads what other processes know of the token. Call it right before `check`. */
@@ -35,7 +35,7 @@ export function createTokenHold(store: HoldStore, resume: string) {
     const before = writes
     const reason = await store.heldReason()
     // An answer that was on its way while this process wrote a hold may not know it.
-    if (writes === before) held = reason
+    if (isWritten && writes === before) held = reason
   }
 
   return {
@@ -43,14 +43,13 @@ export function createTokenHold(store: HoldStore, resume: string) {
     refresh,
     /** As `refresh`, where a run begins: writes the hold that could not be written before. Returns why the token is held, or null. */
     async begin(): Promise<string | null> {
-      if (refusedFor !== null) await refused(refusedFor)
+      if (held !== null && !isWritten) await refused(held)
       await refresh()
       return held
     },
     /** Throws TokenRefusedError if the token must not be used. Call it right before the request is sent. */
     check(): void {
-      const reason = refusedFor ?? held
-      if (reason !== null) throw new TokenRefusedError(`${reason}. ${onHold(resume)}`)
+      if (held !== null) throw new TokenRefusedError(`${held}. ${onHold(resume)}`)
     },
   }
 }
