@@ -223,8 +223,7 @@ export class Refresher {
     const { added, changed, notices } = pageResult(changes, committed.notices)
     // The same reject comes with every refresh; only the first one reports it.
     observe({ kind: 'notices', page: number, notices: rejected > 0 ? notices : committed.notices })
-    const total = lease.job.collection.total === 'check' ? page.total : null
-    const { next, lastPage } = page
+    const { total, next, lastPage } = page
     return { page: number, at, items, total, next, lastPage, rowsAdded, rejected, added, changed }
   }
 
