@@ -121,7 +121,7 @@ export function sortedJson(record: Readonly<Record<string, unknown>>): string {
  *   arrays; a name that itself has dots matches as plain text.
  */
 export function sameJson(a: JsonValue, b: JsonValue, ignore: ReadonlySet<string>): boolean {
-  return ignore.size === 0 ? same(a, b) : pathsBelow(a, b, ignore, []).next().done === true
+  return ignore.size === 0 ? same(a, b) : differingFields(a, b, ignore).next().done === true
 }
 
 function same(a: JsonValue, b: JsonValue): boolean {
@@ -153,30 +153,15 @@ function sameObject(a: JsonObject, b: JsonObject): boolean {
 }
 
 /**
- * The dotted paths at which two values differ by `sameJson`, in the order of the first one's fields; empty where they
- * are the same. Lists are compared as a whole, and so is a value that is an object on one side only.
+ * The fields in which two values differ by `sameJson`, each as its names from the value down, in the order of the first one's fields;
+ * none where they are the same. Lists are compared as a whole, and so is a value that is an object on one side only.
  * @param ignore As for `sameJson`.
- * @param most How many paths to look for at most: two objects may differ in a million.
  */
-export function differingPaths(
+export function* differingFields(
   a: JsonValue,
   b: JsonValue,
   ignore: ReadonlySet<string>,
-  most = Number.POSITIVE_INFINITY,
-): string[] {
-  return [...pathsBelow(a, b, ignore, []).take(most)].map((names) => names.join('.'))
-}
-
-/** As `differingPaths`, each path as its names from the value down. */
-export function differingFields(a: JsonValue, b: JsonValue, ignore: ReadonlySet<string>): string[][] {
-  return [...pathsBelow(a, b, ignore, [])]
-}
-
-function* pathsBelow(
-  a: JsonValue,
-  b: JsonValue,
-  ignore: ReadonlySet<string>,
-  at: readonly string[],
+  at: readonly string[] = [],
 ): Generator<string[]> {
   if (!isJsonObject(a) || !isJsonObject(b)) {
     if (!same(a, b)) yield [...at]
@@ -187,7 +172,7 @@ function* pathsBelow(
     if (ignore.has(path.join('.'))) continue
     const [left, right] = [ownField(a, name), ownField(b, name)]
     if (left === undefined || right === undefined) yield path
-    else yield* pathsBelow(left, right, ignore, path)
+    else yield* differingFields(left, right, ignore, path)
   }
 }
 

@@ -70,7 +70,7 @@ function changeOf(
   if (stored.state === 'absent') return { ...upsert, change: 'added' }
   const before = parseExact(stored.text)
   if (sameJson(before, value, ignore)) return null
-  return { ...upsert, change: 'changed', fields: differingFields(before, value, ignore) }
+  return { ...upsert, change: 'changed', fields: [...differingFields(before, value, ignore)] }
 }
 
 export function pageResult({ page, upserts, rejects }: PageChanges, notices: readonly Notice[]): PageResult {

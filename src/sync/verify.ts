@@ -1,6 +1,6 @@
 import { InterruptedError, type KnownError } from '../errors.ts'
 import { parseExact } from '../json/exact.ts'
-import { differingPaths, sameJson } from '../json/value.ts'
+import { differingFields, sameJson } from '../json/value.ts'
 import { jobName } from '../text.ts'
 import { WalkReading } from './coverage/read-list.ts'
 import { identifyItems, type ListedItem, type StoredItem } from './items.ts'
@@ -109,7 +109,8 @@ async function compare(options: CompareOptions): Promise<Differences> {
     const difference = { key: reject === null ? item.id : null, page, paths: [], reject }
     if (!stored || stored.state === 'absent') return { ...difference, kind: 'missing' }
     if (stored.state === 'same') return null
-    const paths = differingPaths(parseExact(stored.text), item.item.value, ignore, MOST_PATHS)
+    const fields = differingFields(parseExact(stored.text), item.item.value, ignore).take(MOST_PATHS)
+    const paths = [...fields].map((names) => names.join('.'))
     return paths.length === 0 ? null : { ...difference, kind: 'different', paths }
   }
 

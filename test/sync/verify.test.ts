@@ -42,6 +42,7 @@ function rowsOf(test: TestMirror) {
   return { ...others, jobs: jobs.map(({ epoch: _epoch, ...job }) => job) }
 }
 
+const WIDE = `{"id":4,"state":"open",${[...'abcdefghijkl'].map((name) => `"${name}":1`).join()}}`
 const PAID = '{"id":4,"state":"paid"}'
 
 describe('verify', () => {
@@ -65,6 +66,7 @@ describe('verify', () => {
     ['a row that is not listed', [1, 2, 3, 4, 5, 7], {}, ['extra 6'], [1, 2, 1, 1, 2, 1]],
     ['another value', upTo(7), { 4: PAID }, ['different 4 state'], [1, 2, 3, 2, 1]],
     ['an additional field', upTo(7), { 4: '{"id":4,"state":"open","c":{"a":1}}' }, ['different 4 c'], []],
+    ['more fields than are told', upTo(7), { 4: WIDE }, ['different 4 a b c d e f g h i j'], []],
     ['another value of a field that is ignored', upTo(7), { 4: '{"id":4,"state":"open","seen":1}' }, [], []],
     ['the same value in another spelling', upTo(7), { 4: '{ "state":"open", "id":4.0 }' }, [], []],
     ['an item without a usable key', upTo(7), { 4: '{"id":null}' }, ['missing key "id" is null'], []],
