@@ -1,12 +1,9 @@
 import type { Config } from '../config/config.ts'
-import { KnownError } from '../errors.ts'
 import { createCounters } from '../listener/metrics.ts'
 import { openListener, unusableSource } from '../listener/server.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
 import type { Job } from '../sync/types.ts'
-import { configOfFile } from './configuration.ts'
-import { placeOf } from './place.ts'
-import { mirrorStatus } from './read-status.ts'
+import { openStatus, unusableNow } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
 import type { CommandSession } from './session.ts'
 
@@ -27,13 +24,9 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
       listener.serve({
         health: async () => ({
           stalled: scheduler.isTicking(now()) ? null : 'the scheduler has not woken when it should have',
-          unusable: await unusable(session),
+          unusable: await unusableNow(session),
         }),
-        async status() {
-          const [facts, reason] = await Promise.all([session.facts(), unusable(session)])
-          const place = placeOf(configOfFile(config, runtime))
-          return mirrorStatus(facts, { ...place, now: now(), unusable: reason })
-        },
+        status: () => openStatus(session, config, runtime),
         counters,
         onError: (err) => logger.error({ event: 'listener_failed', err }, 'the listener failed to answer'),
       })
@@ -42,15 +35,5 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
     /** Until a mirror is served, it answers that there is none to use, and why. */
     tellUnusable: (why: string): void => listener.serve(unusableSource(why, counters)),
     close: listener.close,
-  }
-}
-
-/** Why the mirror cannot be used now; null if it can. */
-async function unusable({ probe, writeFault }: CommandSession): Promise<string | null> {
-  try {
-    await probe()
-    return writeFault()
-  } catch (error) {
-    return error instanceof KnownError ? error.message : 'the mirror cannot be read'
   }
 }

@@ -1,12 +1,14 @@
 import { allowedPerMinute, budgetOf } from '../api/rate/budget.ts'
 import type { Config } from '../config/config.ts'
+import { KnownError } from '../errors.ts'
 import { createStatus, type ListFacts, type MostAge, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
 import { type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
 import { jobKey } from '../text.ts'
-import { budgetKey } from './configuration.ts'
-import { type MirrorPlace, readFacts, writeFault } from './place.ts'
+import { budgetKey, configOfFile } from './configuration.ts'
+import type { OpenMirror } from './mirror.ts'
+import { type MirrorPlace, placeOf, readFacts, writeFault } from './place.ts'
 import type { Runtime } from './runtime.ts'
 
 /** `config`: null where only the file is known; then schedules, and lists that the file does not hold, are left out. */
@@ -21,11 +23,27 @@ export async function readStatus(runtime: Runtime, options: StatusOptions): Prom
   return mirrorStatus(facts, { ...options, now: runtime.now(), unusable: await writeFault(options) })
 }
 
+/** The same of a mirror that this process has open: to open its file once more and close it would drop SQLite's locks. */
+export async function openStatus(session: OpenMirror, config: Config, runtime: Runtime): Promise<Status> {
+  const [facts, unusable] = await Promise.all([session.facts(), unusableNow(session)])
+  return mirrorStatus(facts, { ...placeOf(configOfFile(config, runtime)), now: session.now(), unusable })
+}
+
+/** Why an open mirror cannot be used now; null if it can. */
+export async function unusableNow({ probe, writeFault: fault }: OpenMirror): Promise<string | null> {
+  try {
+    await probe()
+    return fault()
+  } catch (error) {
+    return error instanceof KnownError ? error.message : 'the mirror cannot be read'
+  }
+}
+
 /**
  * The same of what was read. `facts`: null if there is no mirror yet. `now`: epoch milliseconds. `unusable`: why the mirror cannot be
  * written; null: it can.
  */
-export function mirrorStatus(
+function mirrorStatus(
   facts: MirrorFacts | null,
   options: StatusOptions & { now: number; unusable: string | null },
 ): Status {

@@ -8,15 +8,14 @@ import { createPings, type Pings } from '../ping/pings.ts'
 import { alarmText } from '../report/status-text.ts'
 import type { JobEvent } from '../sync/job.ts'
 import type { Job, Observe, PageSource } from '../sync/types.ts'
-import { configOfFile, USER_AGENT } from './configuration.ts'
+import { USER_AGENT } from './configuration.ts'
 import { createCredentials } from './credentials.ts'
 import { type OpenMirror, openMirror } from './mirror.ts'
 import { type Log, openLog } from './output/log.ts'
 import { createProgress } from './output/progress.ts'
 import { createReporter } from './output/reporter.ts'
-import { placeOf } from './place.ts'
 import { createPublisher } from './publisher.ts'
-import { readStatus } from './read-status.ts'
+import { openStatus } from './read-status.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
 import { createRunner, type RunJobs } from './run-jobs.ts'
 import type { Globals, Runtime } from './runtime.ts'
@@ -131,11 +130,11 @@ export interface CommandOptions extends Omit<SessionOptions, 'exchange'>, Log {
   isService?: boolean
 }
 
-/** Opens the session of a command that reads lists. `close` ends all that belongs to it, the mirror last but for pings. */
+/** Opens the session of a command that reads lists. `close` ends all that belongs to it, the mirror last. */
 export async function openCommand(options: CommandOptions): Promise<CommandSession> {
   const { config, runtime, logger, draw, isService = false } = options
   const session = await openSession(options)
-  const pings = pingsOf(config, runtime, logger)
+  const pings = pingsOf(session, config, runtime, logger)
   const publisher = createPublisher({ config, runtime, logger, mirror: session, isService })
   const reporter = createReporter({ now: runtime.now, logger, onRefresh: () => publisher?.note() })
   const progress = draw && createProgress({ draw, runtime, budgetOf: session.budgetOf })
@@ -157,9 +156,9 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
     async close() {
       await publisher?.close()
       progress?.close()
-      await session.close()
-      // Last: other processes can have the mirror while pings are sent.
+      // They tell what the mirror says.
       await pings.idle()
+      await session.close()
     },
   }
 }
@@ -201,13 +200,13 @@ export async function inMirror<T>(
 }
 
 /** Their address is a secret, so that the log names only its host. */
-function pingsOf(config: Config, runtime: Runtime, logger: Logger): Pings {
+function pingsOf(session: Session, config: Config, runtime: Runtime, logger: Logger): Pings {
   const address = config.ping()
   return createPings({
     address,
     userAgent: USER_AGENT,
     async verdict() {
-      const status = await readStatus(runtime, placeOf(configOfFile(config, runtime)))
+      const status = await openStatus(session, config, runtime)
       return { isWell: status.check_exit_code === 0, text: alarmText(status) }
     },
     onEnd(kind, reason) {

@@ -1,3 +1,5 @@
+import fs from 'node:fs'
+import Database from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { serve } from '../helpers/list-server.ts'
 import { ACME, createScene, GLOBEX } from '../helpers/scene.ts'
@@ -44,4 +46,18 @@ it('pings of a start tell of its scheduled runs, and take no proxy from the envi
   await daemon.ended
 
   expect([paths(), proxy.asked]).toEqual([[START, SUCCESS], []])
+})
+
+it('a start that sends pings keeps its locks: another program that closes the mirror takes no log away from it', async () => {
+  const { start, mirror, watch } = await createWatched()
+  const daemon = start(['start'])
+  await watch.arrival(({ path }) => path === SUCCESS)
+
+  const other = new Database(mirror)
+  other.exec('CREATE TABLE notes (text)')
+  other.close()
+
+  expect(fs.existsSync(`${mirror}-wal`)).toBe(true)
+  daemon.kill('SIGTERM')
+  expect((await daemon.ended).code).toBe(0)
 })
