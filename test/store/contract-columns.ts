@@ -84,29 +84,6 @@ export function describeColumns(name: string, openStore: () => Promise<OpenedSto
       )
     })
 
-    it('show a list with holes within an element as a list', async () => {
-      const subs = ['[{"z":1}]', '{"2":{"z":2},"5":"x"}', '{"a":1}', '{}']
-      const { page } = await begin(opened)
-      await page(...subs.map((sub, index) => `{"id":${index},"lines":[{"sub":${sub}}]}`))
-
-      const found = await opened.rows('SELECT sub FROM orders__lines ORDER BY _parent_id')
-      expect(found.map(({ sub }) => sub)).toEqual(['[{"z":1}]', '[{"z":2},"x"]', null, null])
-    })
-
-    it('show one as a list, too, wherever the first list comes', async () => {
-      const { page } = await begin(opened)
-      await page('{"id":1,"lines":{"0":{"n":1},"2":{"n":2}}}', '{"id":2,"lines":{"0":{"n":5},"x":6}}')
-      await page('{"id":3,"lines":[{"n":3}]}', '{"id":4,"lines":{"0":{"n":4},"7":{"n":9}}}')
-      await page('{"id":5,"lines":{"0":{"n":5},"2":{"n":8}}}')
-
-      const lines = async (sql: string) => (await opened.rows(sql)).map((row) => Object.values(row).join())
-      const elements = 'SELECT _parent_id, n FROM orders__lines ORDER BY 1, _index'
-      expect(await lines(elements)).toEqual(['1,1', '1,2', '3,3', '4,4', '4,9', '5,5', '5,8'])
-      expect(
-        await lines('SELECT id, lines, lines__0__n, lines__2__n FROM orders WHERE id < 4 ORDER BY id'),
-      ).toEqual(['1,[{"n":1},{"n":2}],,', '2,,5,', '3,[{"n":3}],,'])
-    })
-
     it('are told how many values did not fit them, of all lists of a collection', async () => {
       await (await begin(opened)).page(
         '{"id":1,"a":1,"b":"x"}',

@@ -14,7 +14,7 @@ import {
   SQLITE_LIMITS,
   sqlitePath,
 } from './column.ts'
-import { changeFor, everyLeaf, hasNumbersAsNames, isWide, ownValue, typeOf } from './row.ts'
+import { changeFor, everyLeaf, isWide, ownValue, typeOf } from './row.ts'
 
 // Which columns the items of a collection have, or the elements of an array, and which more they need.
 
@@ -144,7 +144,7 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
   const names = new Set([...reserved, ...columns.map(({ name }) => name)].map(foldName))
   const isTaken = (name: string) => names.has(foldName(name))
   const notices: Notice[] = []
-  const say = (level: Notice['level'], message: string) => notices.push({ level, message })
+  const warn = (message: string) => notices.push({ level: 'warn', message })
   let isChanged = false
 
   function add(column: Column): Column {
@@ -167,8 +167,7 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
     else if (main) {
       const name = freeName(main.name, isTaken, limits, '__text')
       slot.text = add({ name, path: main.path, type: 'TEXT', role: 'text', wide: false })
-      say(
-        'warn',
+      warn(
         `column ${main.name} is ${main.type}, and a value came that does not fit that type: such values are stored as text in column ${name}`,
       )
     } else {
@@ -180,22 +179,17 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
     return true
   }
 
-  // First without what may be a list with holes: lists on the same page tell. Again after a change: a boolean that an INTEGER column could hold does
-  // not fit a REAL one.
-  for (let pass = 1; pass <= 2 || isChanged; pass++) {
+  // Again after a change: a boolean that an INTEGER column could hold does not fit a REAL one.
+  do {
     isChanged = false
-    for (const item of items) everyLeaf(root, item, adapt, [], pass === 1 ? hasNumbersAsNames : null)
-  }
+    for (const item of items) everyLeaf(root, item, adapt, [])
+  } while (isChanged)
   const catalog = createCatalog(columns, keyPaths, limits, before.name)
   const changes = changesBetween(before.columns, columns)
   if (catalog.room <= 0 && before.room > 0)
-    say(
-      'warn',
+    warn(
       `${limits.mostColumns} discovered columns are the most there can be: all further new fields stay in _json only`,
     )
-  for (const { kind, column } of changes)
-    if (kind === 'type' && column.role !== 'key')
-      say('info', `column ${column.name} holds fractions from now on (REAL)`)
   return { catalog, changes, notices }
 }
 

@@ -46,16 +46,6 @@ export function changeFor(
   return fitting !== undefined || slot.text || !hasMisfits ? 'none' : 'text'
 }
 
-/** Whether an object is PHP's way of a list with holes, where lists come, too: all of its names are numbers. */
-function isListWithHoles(value: JsonObject, node: PathNode | undefined): boolean {
-  return (node?.slot?.main?.type === 'TEXT' || node?.slot?.text !== undefined) && hasNumbersAsNames(value)
-}
-
-export function hasNumbersAsNames(value: JsonObject): boolean {
-  const names = Object.keys(value)
-  return names.length > 0 && names.every((name) => /^\d+$/.test(name))
-}
-
 /** The row of the typed table for an item; null if the catalog has to be extended first. */
 export function toRow(catalog: Catalog, item: JsonObject): TypedRow | null {
   const row: TypedRow = { values: new Map(), arrays: [] }
@@ -88,25 +78,21 @@ const NOTHING: readonly string[] = []
 /**
  * Visits the leaves of an item until one returns false; returns whether none did. The hot loop of a page's commit: without `above`, which has the
  * names from the item down to the parent, it allocates nothing.
- * @param isSkipped Objects that are passed over.
  */
 export function everyLeaf(
   node: PathNode | undefined,
   item: JsonObject,
   visit: (slot: ColumnSlot | undefined, value: Leaf, name: string, above: readonly string[]) => boolean,
   above: readonly string[] | null = null,
-  isSkipped: ((value: JsonObject) => boolean) | null = null,
 ): boolean {
   for (const name of Object.keys(item)) {
-    const sent = item[name]
-    if (sent === null || sent === undefined) continue
+    const value = item[name]
+    if (value === null || value === undefined) continue
     const child = node?.children.get(name)
-    const value = isJsonObject(sent) && isListWithHoles(sent, child) ? Object.values(sent) : sent
-    if (!isJsonObject(value)) {
-      if (!visit(child?.slot, value, name, above ?? NOTHING)) return false
-    } else if (!isSkipped?.(value)) {
-      if (!everyLeaf(child, value, visit, above && [...above, name], isSkipped)) return false
-    }
+    const goesOn = isJsonObject(value)
+      ? everyLeaf(child, value, visit, above && [...above, name])
+      : visit(child?.slot, value, name, above ?? NOTHING)
+    if (!goesOn) return false
   }
   return true
 }

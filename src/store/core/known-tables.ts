@@ -1,14 +1,12 @@
 import { KnownError } from '../../errors.ts'
-import { parseExact } from '../../json/exact.ts'
-import { asJsonObject, type JsonObject } from '../../json/value.ts'
+import type { JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
 import type { Notice } from '../../sync/types.ts'
-import { type Catalog, extendCatalog, fitsKeys, tableName } from '../columns/catalog.ts'
-import type { Column, SqlValue } from '../columns/column.ts'
-import { type ArrayValue, type TypedRow, toRow } from '../columns/row.ts'
+import { extendCatalog, fitsKeys } from '../columns/catalog.ts'
+import { type TypedRow, toRow } from '../columns/row.ts'
 import { type ConfiguredCollection, type KnownColumns, loadColumns } from './known-columns.ts'
 import { createRowWriter, type RowWriter } from './rows.ts'
-import { all, type Dialect, one, quoted, type Rule, type Runner, run } from './sql.ts'
+import { type Dialect, one, type Rule, type Runner, run } from './sql.ts'
 import { changeColumns, ensureTables, hasTables } from './tables.ts'
 import { fitsView, growViews, makeViews } from './views.ts'
 
@@ -101,16 +99,13 @@ export interface Fitted {
   notices: readonly Notice[]
 }
 
-/** The typed rows of the items, in tables that are changed first where they cannot hold them. `tables`: as they are now. `at`: ISO 8601. */
+/** Changes the tables of a collection, which cannot hold the items, and returns the typed rows of these. `at`: ISO 8601. */
 export function* fitTables(
   dialect: Dialect,
   collection: ConfiguredCollection,
-  tables: KnownTables,
   wanted: WantedItems,
   at: string,
 ): Rule<Fitted> {
-  const fitting = typedRows(dialect, tables, wanted)
-  if (fitting) return { tables, typed: fitting, notices: [] }
   const { name } = collection
   // One process at a time changes a collection; the others then find what they need.
   yield* run('UPDATE sync_collections SET version = version + 1 WHERE name = :name', { name })
@@ -122,46 +117,9 @@ export function* fitTables(
     yield* makeViews(dialect, { ...known, catalog })
   }
   const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
-  for (const { kind, column } of changes)
-    if (kind === 'add' && column.type === 'TEXT') arrays.push(...(yield* fillList(dialect, catalog, column)))
   const ofViews = yield* growViews(dialect, catalog, known.views, arrays, at)
   const grown = yield* knownTables(dialect, collection)
   const typed = typedRows(dialect, grown, wanted)
   if (!typed) throw new Error(`the tables of ${name} were changed, and still cannot hold the items`)
   return { tables: grown, typed, notices: [...notices, ...ofViews] }
-}
-
-/**
- * PHP writes a list with holes as an object with numbers as names. Until a list comes, nobody can tell: then the rows with such an object get it in
- * the column of the list. Returns the lists of these rows.
- */
-function* fillList(dialect: Dialect, catalog: Catalog, list: Column): Rule<ArrayValue[]> {
-  const { name, values } = catalog
-  const fields = values.filter(
-    ({ path }) => path.startsWith(`${list.path}.`) && /^\d+(?:\.|$)/.test(path.slice(list.path.length + 1)),
-  )
-  if (fields.length === 0) return []
-  const numbered = fields.map((field) => quoted(field.name))
-  const rows = yield* all<{ row: number; text: string }>(`
-    SELECT t."_row" AS "row", j."_json" AS text
-    FROM ${quoted(name)} AS t
-    JOIN ${quoted(tableName(name, 'json'))} AS j ON j."_row" = t."_row"
-    WHERE ${numbered.map((field) => `t.${field} IS NOT NULL`).join(' OR ')}
-  `)
-  const arrays: ArrayValue[] = []
-  const filled: SqlValue[][] = []
-  for (const { row, text } of rows) {
-    const typed = toRow(catalog, asJsonObject(parseExact(text)))
-    const array = typed?.arrays.find(({ column }) => column === list.name)
-    if (!typed || !array) continue
-    arrays.push(array)
-    filled.push([dialect.stored(typed).values.get(list.name) ?? null, BigInt(row)])
-  }
-  const line = dialect.lines({ list: 'text', row: 'bigint' })
-  const set = [`${quoted(list.name)} = ${line.value('list')}`, ...numbered.map((field) => `${field} = NULL`)]
-  yield* line.run(
-    `UPDATE ${quoted(name)} AS t SET ${set.join(', ')} ${line.from} WHERE t."_row" = ${line.value('row')}`,
-    filled,
-  )
-  return arrays
 }

@@ -159,10 +159,10 @@ function* commitFitted(
 ) {
   const { collection } = job
   const isKnown = row.tables === known.version
-  const current = isKnown ? known : yield* knownTables(dialect, collection)
-  const fitted: Fitted =
-    isKnown && typed
-      ? { tables: known, typed, notices: [] }
-      : yield* fitTables(dialect, collection, current, wanted, timeOf(page.at))
+  const tables = isKnown ? known : yield* knownTables(dialect, collection)
+  const fitting = isKnown ? typed : typedRows(dialect, tables, wanted)
+  const fitted: Fitted = fitting
+    ? { tables, typed: fitting, notices: [] }
+    : yield* fitTables(dialect, collection, wanted, timeOf(page.at))
   return { fitted, result: yield* commitPage(dialect, fitted, job, page, row) }
 }

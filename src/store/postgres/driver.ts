@@ -37,10 +37,8 @@ WHERE json_typeof(e.value) = 'object'`,
       .join(', ')}]::text[]`
     const [at, text] = [`e.value #> ${names}`, `(e.value #>> ${names})`]
     const kind = `json_typeof(${at})`
-    // An object with numbers as names is a list with holes.
-    const members = `SELECT '[' || string_agg(m.value::text, ',' ORDER BY m.place) || ']' FROM json_each(${at}) WITH ORDINALITY AS m (name, value, place) HAVING bool_and(m.name ~ '^[0-9]+$')`
     if (type === 'TEXT')
-      return `CASE ${kind} WHEN 'string' THEN ${text} WHEN 'number' THEN ${text} WHEN 'array' THEN (${at})::text WHEN 'object' THEN (${members}) END`
+      return `CASE ${kind} WHEN 'string' THEN ${text} WHEN 'number' THEN ${text} WHEN 'array' THEN (${at})::text END`
     const number = `${text}::numeric`
     const isNumber = (pattern: string) =>
       `${kind} = 'number' AND ${text} ~ '${NUMBER}' OR ${kind} = 'string' AND ${text} ~ '${pattern}'`

@@ -23,10 +23,8 @@ const ELEMENTS: ElementSql = {
     `, json_each(CASE WHEN json_valid(${column}) THEN CASE json_type(${column}) WHEN 'array' THEN ${column} END END) AS e\nWHERE e."type" = 'object'`,
   value(type, path, hasNul) {
     const { kind, value, written } = hasNul ? fieldByNames(parseSqlitePath(path)) : fieldByPath(literal(path))
-    // An object with numbers as names is a list with holes.
-    const members = `SELECT '[' || group_concat(CASE WHEN "key" NOT GLOB '*[^0-9]*' THEN ${value} -> ('$."' || "key" || '"') END) || ']' FROM json_each(${value}) HAVING min("key" GLOB '[0-9]*' AND "key" NOT GLOB '*[^0-9]*')`
     if (type === 'TEXT')
-      return `CASE ${kind} WHEN 'text' THEN ${value} WHEN 'object' THEN (${members}) WHEN 'integer' THEN ${written} WHEN 'real' THEN ${written} WHEN 'array' THEN ${written} END`
+      return `CASE ${kind} WHEN 'text' THEN ${value} WHEN 'integer' THEN ${written} WHEN 'real' THEN ${written} WHEN 'array' THEN ${written} END`
     const isExact = `${value} BETWEEN -9007199254740991 AND 9007199254740991`
     // A text counts as the number that it writes out: SQLite writes that number in the same way.
     const whole = `CAST(${value} AS INTEGER)`

@@ -55,7 +55,6 @@ describe('the fields of the elements of an array', () => {
     ['1.5 1', 'a REAL'],
     ['"x" 1 1.5', 'a TEXT'],
     ['1e400 1', 'a TEXT'],
-    ['[2] {"0":2,"2":3}', 'a TEXT'],
     ['1 [2]', 'a INTEGER'],
   ])('have for %s one column of the type of the first, and fractions room: %s', (texts, columns) => {
     const elements = texts.split(' ').map((text) => `{"a":${text}}`)
