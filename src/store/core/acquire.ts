@@ -1,36 +1,12 @@
-import type { Acquired, Lease, Store } from '../../sync/store.ts'
+import type { Acquired, Lease } from '../../sync/store.ts'
 import type { Coverage, Job, Trigger } from '../../sync/types.ts'
 import { JOIN_COMPLETE, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
-import { namesOf, ownJobOf } from './jobs.ts'
-import type { Leases } from './leases.ts'
+import { namesOf } from './jobs.ts'
 import { assertAddressKept } from './settings.ts'
-import { type Dialect, msOf, one, type Rule, type Runner, run, type StoredTime } from './sql.ts'
+import { type Dialect, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 import { refusalOf } from './tables.ts'
 
 // What a process that takes a job learns of it.
-
-/** The methods of a store that take jobs and give them back. */
-export function acquiring(
-  { dialect, reading }: Pick<Runner, 'dialect' | 'reading'>,
-  leases: Pick<Leases, 'take' | 'release'>,
-  baseUrl: string,
-): Pick<Store, 'acquire' | 'release'> {
-  return {
-    async acquire(job, isVerify = false) {
-      const lease = await leases.take(namesOf(job), isVerify, function* () {
-        yield* assertAddressKept(baseUrl)
-        // `forget` may have deleted the organization since this process registered it.
-        yield* run(
-          'INSERT INTO organizations (id, name, configured) VALUES (:id, :name, 1) ON CONFLICT (id) DO NOTHING',
-          { id: job.organization.id, name: job.organization.name },
-        )
-        return yield* leaseOf(dialect, job)
-      })
-      return lease ? { lease } : reading(heldByOther(job))
-    },
-    release: (lease) => leases.release(ownJobOf(lease)),
-  }
-}
 
 const LEASE = `
   SELECT
@@ -41,8 +17,14 @@ const LEASE = `
   WHERE ${THIS_JOB}
 `
 
-/** What is known of a job that this process has taken. */
-function* leaseOf(dialect: Dialect, job: Job): Rule<Omit<Lease, 'epoch'>> {
+/** What is known of a job that this process has taken. Throws where the mirror holds the lists of another address than `baseUrl`. */
+export function* leaseOf(dialect: Dialect, job: Job, baseUrl: string): Rule<Omit<Lease, 'epoch'>> {
+  yield* assertAddressKept(baseUrl)
+  // `forget` may have deleted the organization since this process registered it.
+  yield* run(
+    'INSERT INTO organizations (id, name, configured) VALUES (:id, :name, 1) ON CONFLICT (id) DO NOTHING',
+    { id: job.organization.id, name: job.organization.name },
+  )
   const refusal = yield* refusalOf(dialect, job.collection)
   const row = yield* one<
     Record<'refreshedAt' | 'lastPageAt', StoredTime | null> &
@@ -81,7 +63,7 @@ const HELD = `
 `
 
 /** Which process has a job that cannot be taken, and what it is doing. */
-function* heldByOther(job: Job): Rule<Extract<Acquired, { heldBy: string }>> {
+export function* heldByOther(job: Job): Rule<Extract<Acquired, { heldBy: string }>> {
   const row = yield* one<
     { owner: string | null; trigger: Trigger | null } & Record<'isVerify' | 'isDaemon', number>
   >(HELD, namesOf(job))

@@ -3,10 +3,10 @@ import type { CommitResult, Lease, PageCommit, Store } from '../../sync/store.ts
 import type { Job } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
 import type { TypedRow } from '../columns/row.ts'
-import { acquiring } from './acquire.ts'
+import { heldByOther, leaseOf } from './acquire.ts'
 import { readShares, writeShare } from './budgets.ts'
 import { commitPage } from './commit.ts'
-import { allRefreshes, asOwner, type LockedJob, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
+import { allRefreshes, asOwner, type LockedJob, namesOf, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
 import {
   createTables,
   type Fitted,
@@ -78,7 +78,11 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
   }
 
   return {
-    ...acquiring(runner, leases, baseUrl),
+    async acquire(job, isVerify = false) {
+      const lease = await leases.take(namesOf(job), isVerify, () => leaseOf(dialect, job, baseUrl))
+      return lease ? { lease } : reading(heldByOther(job))
+    },
+    release: (lease) => leases.release(ownJobOf(lease)),
     openWalks: (job) => reading(openWalks(job)),
     beginRun: (lease, { resume, abandon, ...begin }) =>
       owned(lease, function* () {
