@@ -44,8 +44,6 @@ export interface Dialect {
   lock(kind: 'keep' | 'change'): string
   /** How a table declares a type of `SQL_TYPES`, or a time. */
   declared(type: string): string
-  /** The columns of a table or view with their types, in order; none if it is not there. */
-  columnTypes(table: string): Rule<Map<string, string>>
   /** The first table, view, index or other thing with one of these names. */
   relationNamed(names: readonly string[]): Rule<{ kind: string; name: string } | null>
   /** How a statement reads lines of values. */

@@ -1,17 +1,7 @@
 import { JobError } from '../../errors.ts'
 import { printable } from '../../text.ts'
 import { type Column, parseSqlitePath } from '../columns/column.ts'
-import {
-  all,
-  type Dialect,
-  type ElementSql,
-  exec,
-  one,
-  quoted,
-  type Rule,
-  run,
-  SQL_TYPES,
-} from '../core/sql.ts'
+import { type Dialect, type ElementSql, exec, one, quoted, type Rule, run, SQL_TYPES } from '../core/sql.ts'
 import { isRefusal } from './errors.ts'
 import { POSTGRES_LIMITS, storable, storableJson } from './storable.ts'
 
@@ -83,18 +73,6 @@ export const POSTGRES: Dialect = {
   },
   lock: (kind) => (kind === 'keep' ? 'FOR SHARE' : 'FOR NO KEY UPDATE'),
   declared: (type) => type,
-  *columnTypes(table) {
-    const rows = yield* all<{ name: string; type: string }>(
-      `
-        SELECT attname AS name, format_type(atttypid, NULL) AS type
-        FROM pg_attribute
-        WHERE attrelid = to_regclass(:table) AND attnum > 0 AND NOT attisdropped
-        ORDER BY attnum
-      `,
-      { table: quoted(table) },
-    )
-    return new Map(rows.map(({ name, type }) => [name, type]))
-  },
   relationNamed: (names) =>
     one(
       `

@@ -8,6 +8,7 @@ import { all, exec, literal, one, quoted, type Rule } from '../core/sql.ts'
 import { knownCollections, tablesSql } from '../core/tables.ts'
 import { makeViews, parentNames } from '../core/views.ts'
 import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
+import { typesOf } from '../sqlite/read.ts'
 import { schemaAt } from './address.ts'
 import { type Ask, runRule } from './connections.ts'
 import { POSTGRES } from './driver.ts'
@@ -153,11 +154,10 @@ async function copyTable(
   to: (column: string) => string | null,
   map: RowMap,
 ): Promise<number> {
-  const types = await runRule(ask, POSTGRES.columnTypes(name))
+  const types = await runRule(ask, typesOnServer(name))
   const from: string[] = []
-
   const targets: string[] = []
-  for (const column of inFile(connection, SQLITE.columnTypes(name)).keys()) {
+  for (const column of typesOf(connection, name).keys()) {
     const target = to(column)
     if (target === null || !types.has(target)) continue
     from.push(column)
@@ -196,6 +196,18 @@ async function copyTable(
   throw new MirrorError(
     `${name} has ${found?.rows} rows on the server and ${copied} in the file, so nothing was moved: something in that database changes what is written`,
   )
+}
+
+function* typesOnServer(table: string): Rule<Map<string, string>> {
+  const rows = yield* all<{ name: string; type: string }>(
+    `
+      SELECT attname AS name, format_type(atttypid, NULL) AS type
+      FROM pg_attribute
+      WHERE attrelid = to_regclass(:table) AND attnum > 0 AND NOT attisdropped
+    `,
+    { table: quoted(table) },
+  )
+  return new Map(rows.map(({ name, type }) => [name, type]))
 }
 
 /** The last id that each table of the file has given, also where its row is gone. */

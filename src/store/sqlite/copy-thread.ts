@@ -7,6 +7,7 @@ import { quoted } from '../core/sql.ts'
 import type { CopyTask } from './copy.ts'
 import { type Connection, runRule } from './driver.ts'
 import { COPY_ID, connect } from './open.ts'
+import { typesOf } from './read.ts'
 import { ANALYZED_ROWS } from './runner.ts'
 
 // The thread that `copy.ts` starts: it fills an empty file with what the mirror holds at one moment, and ends.
@@ -65,14 +66,12 @@ function relationsOf(copy: Connection, type: 'table' | 'view'): string[] {
 function makeTable(copy: Connection, name: string, wanted: readonly string[] | null): void {
   const type = relationsOf(copy, 'view').includes(name) ? 'VIEW' : 'TABLE'
   try {
-    const found = copy.prepare('SELECT name, type FROM pragma_table_info(?)').all(name) as Column[]
-    const columns = found.filter((column) => wanted?.includes(column.name) ?? true)
+    const found = [...typesOf(copy, name)]
+    const columns = found.filter(([column]) => wanted?.includes(column) ?? true)
     if (columns.length === 0 || (type === 'TABLE' && columns.length === found.length)) return
-    const names = columns.map((column) => quoted(column.name))
+    const names = columns.map(([column]) => quoted(column))
     // INT is what SQLite calls the whole numbers of a view.
-    const declared = columns.map(
-      (column, index) => `${names[index]} ${column.type.replace(/^INT$/, 'INTEGER')}`,
-    )
+    const declared = columns.map(([column, of]) => `${quoted(column)} ${of.replace(/^INT$/, 'INTEGER')}`)
     copy.exec(`
       CREATE TABLE "sync_new" (${declared.join(', ')});
       INSERT INTO "sync_new" SELECT ${names.join(', ')} FROM ${quoted(name)};
@@ -86,11 +85,6 @@ function makeTable(copy: Connection, name: string, wanted: readonly string[] | n
     copy.exec('DROP TABLE IF EXISTS "sync_new"')
     if (systemCode(error) !== 'SQLITE_ERROR') throw error
   }
-}
-
-interface Column {
-  name: string
-  type: string
 }
 
 fillCopy(workerData as CopyTask)

@@ -89,13 +89,6 @@ export const SQLITE: Dialect = {
   stored: (row) => row,
   lock: () => '',
   declared: (type) => TYPES[type] ?? 'TEXT',
-  *columnTypes(table) {
-    const rows = yield* all<{ name: string; type: string }>(
-      'SELECT name, type FROM pragma_table_info(:table)',
-      { table },
-    )
-    return new Map(rows.map(({ name, type }) => [name, type]))
-  },
   *relationNamed(names) {
     const text = 'SELECT type AS kind, name FROM sqlite_schema WHERE name = :name COLLATE NOCASE'
     for (const name of names) {
