@@ -1,18 +1,6 @@
-import { MirrorError } from '../../errors.ts'
 import type { JsonValue, RawNumber } from '../../json/value.ts'
-import { printable } from '../../text.ts'
 
 export type ColumnType = 'INTEGER' | 'REAL' | 'TEXT'
-
-/**
- * A type as a mirror names it. SQL is made of it, and a file may come from anybody. Throws MirrorError for any other text.
- */
-export function columnType(text: string): ColumnType {
-  if (text === 'INTEGER' || text === 'REAL' || text === 'TEXT') return text
-  throw new MirrorError(
-    `the mirror has a column of the unknown type ${printable(text, 100)}: it was not made by admin-mirror, or was changed since; nothing was done with it`,
-  )
-}
 
 /** A value that has a column of its own: anything but null and objects, whose fields have columns. */
 export type Leaf = boolean | string | number | RawNumber | JsonValue[]

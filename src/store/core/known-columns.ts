@@ -1,5 +1,5 @@
 import { type Catalog, createCatalog, splitKey } from '../columns/catalog.ts'
-import { type Column, columnType } from '../columns/column.ts'
+import type { Column } from '../columns/column.ts'
 import { all, type Dialect, type Rule } from './sql.ts'
 
 // `sync_known_columns`: the columns of a collection's tables, and of the views of its arrays.
@@ -53,7 +53,7 @@ export function* loadColumns(
 }
 
 function columnOf({ name, path, type, role, wide }: Row): Column {
-  return { name, path, type: columnType(type), role, wide: wide === 1 }
+  return { name, path, type, role, wide: wide === 1 }
 }
 
 const SAVED = { name: 'text', path: 'text', type: 'text', role: 'text', wide: 'bigint' }
