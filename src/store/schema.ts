@@ -97,8 +97,6 @@ CREATE TABLE organizations (
   last_fingerprint TEXT /* of the token that was used last, salted; the hold is its */
 ) STRICT;
 
-CREATE INDEX sync_organizations_by_token ON organizations (last_fingerprint);
-
 CREATE TABLE sync_refused_tokens (
   fingerprint TEXT NOT NULL PRIMARY KEY /* salted */,
   reason TEXT NOT NULL,

@@ -17,9 +17,6 @@ interface BudgetRow extends BudgetNews {
   known: string | null
 }
 
-/** The version of a budget that nobody has written yet. */
-const UNWRITTEN = 0
-
 /** Runs a rule of one statement, which may write: it is a transaction by itself, at half the price of one around it. */
 export type Single = <T>(begin: () => Rule<T>) => Promise<T>
 
@@ -41,7 +38,7 @@ export function createBudgets(
       return {
         closedUntil: msOf(row?.closedUntil ?? 0),
         known: row?.known ?? null,
-        version: String(row?.version ?? UNWRITTEN),
+        version: String(row?.version ?? 0),
       }
     },
     async compareAndSet(scope, version, next) {

@@ -24,7 +24,7 @@ export function* beginRun(
       SET status = 'interrupted', finished_at = :at, error_code = 'INTERRUPTED', error_message = 'the process ended without a word', died = 1
       WHERE ${OF_JOB} AND status = 'running' AND id <> :within
     `,
-    { ...namesOf(job), at, within: within?.id ?? NO_RUN },
+    { ...namesOf(job), at, within: within?.id ?? 0 },
   )
   const row = yield* one<{ id: number }>(
     `
@@ -42,11 +42,8 @@ export function* beginRun(
       brief: brief && !walk?.resumed ? 1 : 0,
     },
   )
-  return row?.id ?? NO_RUN
+  return row?.id ?? 0
 }
-
-/** The id of no run. */
-const NO_RUN = 0
 
 /** The columns of what a run has sent. Also written with each page: a killed run cannot write them later. */
 export function trafficValues({ requests, retries, rateLimitHits, rateLimitWaitMs }: RunTraffic) {

@@ -7,7 +7,7 @@ import type { TypedRow } from '../columns/row.ts'
  * `yield*` where an async function has `await`. A driver runs it inside a transaction: on a file without a pause, so that nothing else touches
  * the connection; on a server it waits for each answer. A transaction may run twice, so a rule changes nothing outside.
  */
-export type Rule<T> = Generator<Statement, T, Result>
+export type Rule<T> = Generator<Statement, T, unknown>
 
 /** SQL with `:name` parameters. Where the database cannot infer the type of one, the text has it: `:at::timestamptz`. */
 export interface Statement {
@@ -20,9 +20,6 @@ export interface Statement {
 }
 
 export type Values = Readonly<Record<string, string | number | null>>
-
-/** Rows, or a number, as the statement wants. */
-export type Result = unknown
 
 /** How a database writes what both can do, in SQL that differs. There are two: `SQLITE` and `POSTGRES`, each in the `driver.ts` of its store. */
 export interface Dialect {

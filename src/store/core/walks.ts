@@ -10,7 +10,7 @@ import type {
 } from '../../sync/store.ts'
 import type { Job, WalkOutcome } from '../../sync/types.ts'
 import { heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
-import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
+import { all, laterOf, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
 
@@ -112,7 +112,7 @@ export function* closeWalk(
 }
 
 /** If the clock was set back, still the time of the walk's last page: no later page of the job carries an earlier one. */
-const LATEST = 'CASE WHEN updated_at < :at THEN :at ELSE updated_at END'
+const LATEST = laterOf('updated_at', ':at')
 
 function completeWalk(walkId: number, { coverage, untrusted }: WalkOutcome, at: string): Rule<number> {
   return run(

@@ -148,12 +148,7 @@ export function askBy(query: Query): Ask {
 }
 
 /** A statement as pg prepares it once a connection, by its name. */
-interface Prepared {
-  name: string
-  /** With `$1` for the first parameter. */
-  text: string
-  parameters: readonly string[]
-}
+type Prepared = { name: string } & ReturnType<typeof numbered>
 
 const known = new Map<string, Prepared>()
 
