@@ -257,5 +257,5 @@ async function prune({ job, store, source, observe }: TakenJob): Promise<void> {
   const message =
     `this machine's clock is ${inWords(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the API's, so nothing old is deleted; ` +
     'set it (NTP): schedules and as_of go by it'
-  observe({ kind: 'notices', page: 1, notices: [{ event: 'clock_differs', level: 'warn', message }] })
+  observe({ kind: 'notices', page: 1, notices: [{ event: 'clock_differs', message }] })
 }

@@ -81,7 +81,7 @@ export function pageResult({ page, upserts, rejects }: PageChanges, notices: rea
   const message =
     `${counted(rejects.length, 'item')} of page ${page} with no usable key (${first.reason}), ` +
     'kept only in sync_rejects'
-  return { ...result, notices: [...notices, { event: 'items_rejected', level: 'warn', message }] }
+  return { ...result, notices: [...notices, { event: 'items_rejected', message }] }
 }
 
 export type PageTimes = ReturnType<typeof createPageTimes>

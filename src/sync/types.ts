@@ -118,9 +118,8 @@ export interface WalkPlan {
   restart: boolean
 }
 
-/** A log line about a page. `event`: `columns_changed` where it is absent. */
+/** A warning about a page. `event`: `columns_changed` where it is absent. */
 export interface Notice {
   event?: 'items_rejected' | 'clock_differs'
-  level: 'info' | 'warn'
   message: string
 }

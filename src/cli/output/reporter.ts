@@ -121,8 +121,8 @@ function logPage(log: Logger, { page, result }: JobEvent & { kind: 'page' }): vo
 }
 
 function logNotices(log: Logger, page: number, notices: readonly Notice[]): void {
-  for (const { event = 'columns_changed', level, message } of notices)
-    log[level]({ event, page }, printable(message, 500))
+  for (const { event = 'columns_changed', message } of notices)
+    log.warn({ event, page }, printable(message, 500))
 }
 
 type Run = NonNullable<JobResult['run']>

@@ -144,7 +144,7 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
   const names = new Set([...reserved, ...columns.map(({ name }) => name)].map(foldName))
   const isTaken = (name: string) => names.has(foldName(name))
   const notices: Notice[] = []
-  const warn = (message: string) => notices.push({ level: 'warn', message })
+  const warn = (message: string) => notices.push({ message })
   let isChanged = false
 
   function add(column: Column): Column {

@@ -127,8 +127,7 @@ export function* growViews(
     const columns = grown.changes.map(({ column }) => column)
     yield* saveColumns(dialect, { collection, view: name, arrayColumn, at }, columns)
     yield* makeArrayView(dialect, catalog, { arrayColumn, catalog: { ...grown.catalog, name } })
-    for (const { level, message } of grown.notices)
-      if (level === 'warn') notices.push({ level, message: `${name}: ${message}` })
+    for (const { message } of grown.notices) notices.push({ message: `${name}: ${message}` })
   }
   return notices
 }
