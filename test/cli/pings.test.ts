@@ -1,7 +1,7 @@
 import fs from 'node:fs'
-import Database from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { serve } from '../helpers/list-server.ts'
+import { OUTSIDE_READERS } from '../helpers/outside-readers.ts'
 import { ACME, createScene, GLOBEX } from '../helpers/scene.ts'
 
 // Pings of real commands. When one is sent, and what it says: test/ping; what an address may be: test/config.
@@ -48,16 +48,17 @@ it('pings of a start tell of its scheduled runs, and take no proxy from the envi
   expect([paths(), proxy.asked]).toEqual([[START, SUCCESS], []])
 })
 
-it('a start that sends pings keeps its locks: another program that closes the mirror takes no log away from it', async () => {
-  const { start, mirror, watch } = await createWatched()
-  const daemon = start(['start'])
-  await watch.arrival(({ path }) => path === SUCCESS)
+it.for(OUTSIDE_READERS)(
+  'a start that sends pings keeps its locks: $name takes no log away from it',
+  async (reader) => {
+    const { start, mirror, watch } = await createWatched()
+    const daemon = start(['start'])
+    await watch.arrival(({ path }) => path === SUCCESS)
 
-  const other = new Database(mirror)
-  other.exec('CREATE TABLE notes (text)')
-  other.close()
+    expect(reader.read(mirror, 'SELECT count(*) AS rows FROM orders')).toEqual([{ rows: 8 }])
 
-  expect(fs.existsSync(`${mirror}-wal`)).toBe(true)
-  daemon.kill('SIGTERM')
-  expect((await daemon.ended).code).toBe(0)
-})
+    expect(fs.existsSync(`${mirror}-wal`)).toBe(true)
+    daemon.kill('SIGTERM')
+    expect((await daemon.ended).code).toBe(0)
+  },
+)
