@@ -192,9 +192,10 @@ export async function inMirror<T>(
   const mirror = await openMirror({ config, runtime, log: logger })
   const publisher = createPublisher({ config, runtime, logger, mirror, isService: false, evenUnread })
   try {
-    return await work(mirror)
-  } finally {
+    const done = await work(mirror)
     await publisher?.close()
+    return done
+  } finally {
     await mirror.close()
   }
 }

@@ -52,7 +52,8 @@ export async function run(
     }
     if (held.length === 0) stdout.write(`the mirror holds nothing of ${shown}\n`)
     if (configured.length === 0) await mirror.forgetting.organization(id)
-    else stderr.write(`${config.file} still names ${shown}, so the next sync reads it again\n`)
+    else if (exitCode === 0)
+      stderr.write(`${config.file} still names ${shown}, so the next sync reads it again\n`)
     return exitCode
   })
 }

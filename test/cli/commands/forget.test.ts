@@ -1,3 +1,4 @@
+import fs from 'node:fs'
 import { expect } from 'vitest'
 import { organizationToForget } from '../../../src/cli/commands/forget.ts'
 import { ACME, GLOBEX, sceneTests } from '../../helpers/scene.ts'
@@ -16,19 +17,21 @@ it('forget deletes one list, without a token and a request, and the next sync re
   synced: { workspace, server, configure },
 }) => {
   const rows = () => workspace.rows<{ rows: number }>(ROWS).map((list) => list.rows)
-  configure({ organizations: [ACME, GLOBEX].map((one) => ({ ...one, token: variable('NOT_SET') })) })
+  const organizations = [ACME, GLOBEX].map((one) => ({ ...one, token: variable('NOT_SET') }))
+  configure({ organizations, publish: 'published.db' })
   const forget = (line: string) => workspace.run(`forget ${line} --yes`.split(' '))
 
-  expect(await forget(`--org ${ACME.id} --collection orders`)).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(/^forgot acme orders: 4 rows, .*1 run\n$/),
-    stderr: expect.stringContaining('still names acme, so the next sync reads it again'),
-  })
   for (const [line, message] of [
     ['--org initech', /initech.*acme, globex/],
     ['--org acme --collection items', /items.*establishments, orders/],
   ] as const)
     expect(await forget(line)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) })
+  expect(fs.existsSync(workspace.file('published.db'))).toBe(false)
+  expect(await forget(`--org ${ACME.id} --collection orders`)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^forgot acme orders: 4 rows, .*1 run\n$/),
+    stderr: expect.stringContaining('still names acme, so the next sync reads it again'),
+  })
   expect([rows(), server.asked]).toEqual([[4, 0, 4, 4], []])
   configure({})
   expect((await workspace.run(['sync'])).code).toBe(0)
@@ -54,7 +57,7 @@ it('forget leaves a job alone that is being synced, and deletes the others', asy
   expect(forget).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(/^forgot acme establishments: 4 rows/),
-    stderr: expect.stringMatching(/BUSY: acme orders: .*nothing of it was deleted/),
+    stderr: expect.stringMatching(/^BUSY: acme orders: .*nothing of it was deleted\n$/),
   })
   expect(workspace.value(`SELECT count(*) FROM orders WHERE _organization_id = '${ACME.id}'`)).toBe(4)
 })
