@@ -5,7 +5,7 @@ import { createBudgets } from '../store/core/budgets.ts'
 import { type MirrorFacts, storedGates } from '../store/core/status.ts'
 import type { Connection } from '../store/sqlite/driver.ts'
 import { freeBytes, fullDisk, rightsMissing } from '../store/sqlite/errors.ts'
-import { inspectHeader, openForReading, openForWriting } from '../store/sqlite/open.ts'
+import { CHOOSE, COPY_ID, inspectHeader, openForReading, openForWriting } from '../store/sqlite/open.ts'
 import { askFile, assertReadingSql, queryFile, readFileFacts, typesOf } from '../store/sqlite/read.ts'
 import { createLockWait, runnerOn } from '../store/sqlite/runner.ts'
 import type { Database } from './mirror.ts'
@@ -66,14 +66,18 @@ export function factsInFile(
 
 /** Why the mirror cannot be written now; null if it can, or there is none yet. `isWriter`: whether this process writes it. */
 function unwritableNow(file: string, isWriter: boolean): string | null {
-  const isOurs = () => fs.statSync(file, { throwIfNoEntry: false })?.uid === process.geteuid?.()
+  const user = process.geteuid?.()
+  // What is not there yet, this user would make.
+  const isOurs = () => (fs.statSync(file, { throwIfNoEntry: false })?.uid ?? user) === user
   return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || isOurs())
 }
 
 /** The same for `status`. Of a file that the user named, it is not known who writes it, but on a full disk nobody can. A copy, not in WAL mode, is never written. */
 export function writeFault({ database, config }: MirrorPlace): string | null {
-  if (config) return unwritableNow(database, false)
   const header = inspectHeader(database)
+  if (config && header.kind === 'sqlite' && header.applicationId === COPY_ID)
+    return `${database} is a published file, made for reading: nothing can be synced into it. ${CHOOSE}`
+  if (config) return unwritableNow(database, false)
   return header.kind === 'sqlite' && header.isInWal ? fullDisk(database, freeBytes(database)) : null
 }
 

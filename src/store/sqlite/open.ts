@@ -45,7 +45,7 @@ export function inspectHeader(file: string): Header {
   }
 }
 
-const CHOOSE = 'Choose another file for "database" in the configuration'
+export const CHOOSE = 'Choose another file for "database" in the configuration'
 
 /** Whether there is a mirror; false for no file, and an empty one. Throws MirrorError for another file. `mayBeCopy`: to be read. */
 function isMirror(file: string, mayBeCopy: boolean, advice = CHOOSE): boolean {

@@ -167,3 +167,22 @@ it('takes a list for overdue by the time zone of its schedule', async ({
   expect(code).toBe(1)
   expect(jobs[0]).toMatchObject({ state: 'overdue', problem: { since: '2020-12-31T15:00:00.000Z' } })
 })
+
+it.for<[string, RegExp]>([
+  ['published.db', /published\.db is a published file/],
+  ['admin-mirror.yaml/mirror.db', /mirror\.db cannot be written \(ENOTDIR\)/],
+])(
+  'exits with 4 as every command does that would write, where the mirror is %s',
+  async ([database, why], { scene }) => {
+    const { workspace, configure } = scene
+    configure({ publish: 'published.db' })
+    await workspace.run(['sync'])
+    configure({ database })
+
+    expect(await told(workspace, '--check')).toMatchObject({
+      code: 4,
+      status: { unusable: expect.stringMatching(why) },
+    })
+    expect((await workspace.run(['sync'])).code).toBe(4)
+  },
+)
