@@ -18,16 +18,20 @@ interface Options extends DatabaseOption {
 export async function run(
   runtime: Runtime,
   globals: Globals,
-  name: string,
+  typed: string,
   options: Options,
 ): Promise<number> {
   const place = await readPlace(runtime, globals, options)
   const { config } = place
   const { format, org } = options
   return writeRows(runtime, place, format, async (mirror) => {
-    if (!mirror.isThere && config) assertNames(name, org, config)
+    if (!mirror.isThere && config) assertNames(typed, org, config)
+    const collections = await mirror.ask(collectionNames())
+    // SQLite finds a table by its name in other capitals, too.
+    const known = [...collections, ...Object.keys(OF_EVERY_MIRROR)]
+    const name = known.find((one) => one.toLowerCase() === typed.toLowerCase()) ?? typed
     const where = org.length === 0 ? '' : await ownedBy(name, org, config, mirror)
-    if (format === 'ndjson' && (await mirror.ask(collectionNames())).includes(name)) {
+    if (format === 'ndjson' && collections.includes(name)) {
       const raw = quoted(tableName(name, 'raw'))
       return { ...(await mirror.query(`SELECT _json FROM ${raw}${where}`, [])), format: 'items' }
     }
@@ -53,7 +57,9 @@ async function ownedBy(
   mirror: Reader,
 ): Promise<string> {
   const ids = idsOf(org, config, await mirror.ask(listedOrganizations()))
-  const owner = name in OF_EVERY_MIRROR ? 'organization_id' : '_organization_id'
+  if (name === 'sync_columns')
+    throw new UsageError('--org: sync_columns has the columns of all organizations; leave it out')
+  const owner = Object.hasOwn(OF_EVERY_MIRROR, name) ? 'organization_id' : '_organization_id'
   return ` WHERE ${name === 'organizations' ? 'id' : owner} IN (${ids.map(literal).join(', ')})`
 }
 
