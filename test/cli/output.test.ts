@@ -92,6 +92,24 @@ it.each<[string, pages: number, JobEvent[], string]>([
   expect(drawn).toEqual([])
 })
 
+it('no more lists are drawn than a terminal shows, those that move before others', () => {
+  let drawn: readonly string[] = []
+  const { observe } = createProgress({
+    draw: (lines) => {
+      drawn = lines
+    },
+    runtime: { now: () => 0, every: () => () => {} },
+    budgetOf: () => 'x',
+  })
+  const lists = Array.from({ length: 60 }, () => observe(jobOf()))
+  const page = { number: 7, lastPage: 9, items: [], next: 'x' }
+  lists[59]?.({ kind: 'page', page, itemsInWalk: 7, perMinute: null } as unknown as JobEvent)
+  observe(jobOf())
+
+  expect(drawn).toHaveLength(50)
+  expect(drawn[0]).toContain('page 7 of 9')
+})
+
 /** A reporter, the clock that it looks at, and the lines that it logged. */
 function createLogged() {
   const clock = { now: 0 }

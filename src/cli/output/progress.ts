@@ -33,6 +33,9 @@ interface List {
 
 const DRAW_EVERY_MS = 200
 
+/** No terminal shows more lines. */
+const MOST_DRAWN = 50
+
 export function createProgress({ draw, runtime, budgetOf }: ProgressOptions) {
   const { now, every } = runtime
   const running = new Set<List>()
@@ -85,15 +88,16 @@ function note(list: List, event: JobEvent, at: number): void {
 
 /** Those that move come first. */
 function linesOf(running: readonly List[], now: number): string[] {
-  const lists = running.toSorted((a, b) => Number(b.pages > 0) - Number(a.pages > 0))
+  const lists = running.toSorted((a, b) => Number(b.pages > 0) - Number(a.pages > 0)).slice(0, MOST_DRAWN)
   const widest = Math.max(...lists.map(({ label }) => label.length))
   // One that another process has sends nothing.
   const paces = new Map(
-    lists.filter(({ wait }) => wait?.until !== null).map((one) => [one, paceOf(one, now)]),
+    running.filter(({ wait }) => wait?.until !== null).map((one) => [one, paceOf(one, now)]),
   )
+  const all = [...paces.values()]
   return lists.map((list) => {
     const pace = paces.get(list)
-    const left = pace === undefined ? null : timeLeft(pace, [...paces.values()])
+    const left = pace === undefined ? null : timeLeft(pace, all)
     return `${list.label.padEnd(widest)}  ${stateText(list, left, now)}`
   })
 }
