@@ -58,6 +58,8 @@ export function selectJobs(config: Config, { org, collection: typed }: JobSelect
       .map((collection) => ({ organization, job: { organization, collection } })),
   )
   if (jobs.length === 0)
-    throw new UsageError('nothing to do: none of these organizations syncs that collection')
+    throw new UsageError(
+      `nothing to do: none of these organizations has ${typed.length === 0 ? 'a list that is configured' : 'that collection'}`,
+    )
   return jobs
 }

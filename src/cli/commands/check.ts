@@ -90,6 +90,7 @@ const REQUESTS_MS = 120_000
 async function databaseAndLists(configured: Config, runtime: Runtime, globals: Globals): Promise<Finding[]> {
   // One try: a user waits for the answer.
   const config = { ...configured, retry: { ...configured.retry, attempts: 1 } }
+  const jobs = selectJobs(config, ALL)
   const { logger } = await openLog({ ...globals, logLevel: 'error' }, runtime)
   try {
     const session = await openSession({ config, runtime, logger })
@@ -104,7 +105,6 @@ async function databaseAndLists(configured: Config, runtime: Runtime, globals: G
       if (impossible.length > 0)
         return [database, ...impossible.map((text) => finding('configuration', text, 2))]
       const stop = AbortSignal.any([runtime.signal, AbortSignal.timeout(REQUESTS_MS)])
-      const jobs = selectJobs(config, ALL)
       const lists = await Promise.all(jobs.map((selected) => askList(selected, session, stop)))
       return [database, ...toldOnce(lists)]
     } finally {

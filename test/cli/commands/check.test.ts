@@ -157,3 +157,13 @@ it('a mirror that cannot be used goes before all else, exit code 4', async ({ sc
 
   expect(await check()).toMatchObject({ code: 4, bad: [matching(/^fail {2}database .*mirror\.db/)] })
 })
+
+it('a configuration without a list is told, before anything is sent or made', async ({ scene }) => {
+  const { workspace, configure, server } = scene
+  configure({ collections: { orders: false, establishments: false } })
+
+  const { code, stderr } = await workspace.run(['check'])
+
+  expect([code, stderr]).toEqual([2, matching(/^nothing to do: .*a list that is configured/)])
+  expect([server.asked, fs.existsSync(workspace.mirror)]).toEqual([[], false])
+})
