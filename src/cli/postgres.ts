@@ -117,7 +117,7 @@ export async function readServer(
       (error) => (!isThere && isUnknownName(error) ? none : meaningOfSql(error)),
     )
   } finally {
-    await server.close()
+    await server.close().catch(() => {})
   }
 }
 

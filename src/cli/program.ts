@@ -63,7 +63,6 @@ function createProgram({ stdout, stderr }: Runtime): Command {
     )
     .option('--quiet', 'write nothing but errors to standard error')
     .configureHelp({ showGlobalOptions: true })
-    .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
 }

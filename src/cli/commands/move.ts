@@ -41,7 +41,7 @@ export async function run(runtime: Runtime, _globals: Globals, { from, to }: Opt
     report(`now put that address into "database" in the configuration; ${file} is unchanged`)
     return 0
   } finally {
-    await server.close()
+    await server.close().catch(() => {})
   }
 }
 

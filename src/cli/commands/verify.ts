@@ -15,7 +15,7 @@ export async function run(
   globals: Globals,
   options: JobSelection & { wait?: boolean },
 ): Promise<number> {
-  const { now, sleep, yieldToEventLoop, stdout, signal } = runtime
+  const { sleep, yieldToEventLoop, stdout, signal } = runtime
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
   if ((await readFacts(placeOf(config), runtime)) === null) throw noMirror(config.database)
@@ -29,7 +29,7 @@ export async function run(
             store: session.store,
             maxPasses: config.maxPasses,
             waitForOwner: options.wait === true,
-            now,
+            now: session.now,
             sleep,
             yieldToEventLoop,
             observe: session.observe(job),
