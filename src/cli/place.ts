@@ -53,11 +53,6 @@ export async function readFacts(place: MirrorPlace, runtime: Runtime): Promise<M
   return (await import('./file.ts')).factsInFile(place, runtime)
 }
 
-/** Why the mirror cannot be written now; null: it can, or only its server knows. */
-export async function writeFault(place: MirrorPlace): Promise<string | null> {
-  return place.config?.postgres ? null : (await import('./file.ts')).writeFault(place)
-}
-
 export function noMirror(place: string): MirrorError {
   return new MirrorError(`there is no mirror at ${place} yet; "admin-mirror sync" makes it`)
 }

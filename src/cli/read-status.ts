@@ -8,7 +8,7 @@ import { type MirrorFacts, neverSynced, type StatusRow } from '../store/core/sta
 import { jobKey } from '../text.ts'
 import { budgetKey, configOfFile } from './configuration.ts'
 import type { OpenMirror } from './mirror.ts'
-import { type MirrorPlace, placeOf, readFacts, writeFault } from './place.ts'
+import { type MirrorPlace, placeOf, readFacts } from './place.ts'
 import type { Runtime } from './runtime.ts'
 
 /** `config`: null where only the file is known; then schedules, and lists that the file does not hold, are left out. */
@@ -20,7 +20,9 @@ export interface StatusOptions extends MirrorPlace {
 /** What `status` says of a mirror. Throws MirrorError. */
 export async function readStatus(runtime: Runtime, options: StatusOptions): Promise<Status> {
   const facts = await readFacts(options, runtime)
-  return mirrorStatus(facts, { ...options, now: runtime.now(), unusable: await writeFault(options) })
+  // Of a server, only it knows.
+  const unusable = options.config?.postgres ? null : (await import('./file.ts')).writeFault(options)
+  return mirrorStatus(facts, { ...options, now: runtime.now(), unusable })
 }
 
 /** The same of a mirror that this process has open: to open its file once more and close it would drop SQLite's locks. */
