@@ -125,7 +125,8 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
 
   it('lets a follower of events go on from the greatest seq that it has read, and cuts names of columns once', async () => {
     const name = 'x'.repeat(70)
-    let listed: object[] = items(3).with(2, { id: 3, [name]: 7, lines: [{ [name]: 8 }] } as never)
+    const list = 'lines_'.repeat(12)
+    let listed: object[] = items(3).with(2, { id: 3, [name]: 7, [list]: [{ [name]: 8 }] } as never)
     const { source, run, rows, move } = await scene(() => listed)
     const eventsAfter = async (at: typeof run, seq: string) => {
       const sql = `SELECT * FROM orders_changes WHERE seq > ${seq} ORDER BY seq, id`
@@ -138,6 +139,17 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
     const read = await eventsAfter(source.run, '0')
     const [last = ''] = read.at(-1)?.split(',') ?? []
     expect(await move()).toMatchObject({ code: 0 })
+    const [cut, cutList, view] = [name, list, `orders__${list}`].map((long) => long.slice(0, 63))
+    const look = await rows()
+    const known = await look(
+      'SELECT view, array_column, "column" FROM sync_known_columns ORDER BY path, view',
+    )
+    expect(known).toEqual(
+      expect.arrayContaining([
+        { view: '', array_column: '', column: cut },
+        { view, array_column: cutList, column: cut },
+      ]),
+    )
     expect(await eventsAfter(run, last)).toEqual([])
     listed = listed.with(1, { id: 2, state: 'shipped' })
     await run(['sync'])
@@ -145,13 +157,11 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
     expect(read).toHaveLength(4)
     expect((await eventsAfter(run, '0')).slice(0, 4)).toEqual(read)
     expect(await eventsAfter(run, last)).toEqual([expect.stringMatching(/,2,changed,/)])
-    const cut = name.slice(7)
-    const look = await rows()
     expect(
       await look(
-        `SELECT o."${cut}", l."${cut}" AS of_line FROM orders AS o JOIN orders__lines AS l ON _parent_id = id`,
+        `SELECT o."${cut}", l."${cut}" AS of_line FROM orders AS o JOIN "${view}" AS l ON _parent_id = id`,
       ),
-    ).toEqual([{ [cut]: '7', of_line: '8' }])
+    ).toEqual([{ [cut ?? '']: '7', of_line: '8' }])
   })
 
   it('moves nothing where the server swallows rows, and all of it when it is typed again', async () => {
