@@ -198,6 +198,17 @@ it.each([
   },
 )
 
+it('an open walk whose stored answers do not lead to each other is abandoned, and a new one begins', async () => {
+  const test = openTestMirror()
+  const broken = scriptedList({ ids: upTo(10), before: (answer) => failAt(answer, 2, new Error('no')) })
+  await runOnce(test, broken)
+  test.connection.exec('UPDATE sync_pages SET page = 2')
+
+  await runOnce(test, scriptedList({ ids: upTo(10) }))
+
+  expect(walks(test).map(({ status }) => status)).toEqual(['abandoned', 'complete'])
+})
+
 it('concurrent jobs all stop when the mirror fails, and all say so', async () => {
   const test = openTestMirror()
   const { source } = scriptedList({
