@@ -4,11 +4,15 @@ import { defineConfig } from 'vitest/config'
 
 const { ROOM = '' } = process.env
 
+/** What commands read and move is a part of the store. */
+const MORE = ROOM === 'store' ? ['test/cli/**/*.test.ts'] : []
+
 // biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
 export default defineConfig({
   test: {
-    include: [`test/${ROOM}/**/*.test.ts`],
-    exclude: ['**/postgres/**', '**/*.long.test.ts'],
+    include: [`test/${ROOM}/**/*.test.ts`, ...MORE],
+    exclude: ['**/*.long.test.ts'],
+    globalSetup: 'test/helpers/postgres-server.ts',
     setupFiles: 'test/setup.ts',
     // A mutant is a run of its own already.
     isolate: false,
