@@ -73,7 +73,8 @@ function createRuntime(
     stderr,
     signal,
     now: clock.now,
-    elapsed: () => performance.now(),
+    // What waits by it waits as the clock of the test goes.
+    elapsed: clock.now,
     sleep: clock.sleep,
     yieldToEventLoop: async () => {
       await nextTurn()

@@ -11,7 +11,7 @@ const it = sceneTests()
 it.for<[setting: string, reply: Reply, code: string, says: RegExp]>([
   ['api.timeout', { fault: () => {} }, 'TIMEOUT', /within api\.timeout \(150 ms\)/],
   ['api.maxResponseBytes', { body: ' '.repeat(1025) }, 'BAD_RESPONSE', /maxResponseBytes \(1024 bytes\)/],
-  ['rateLimit.fallbackWait', { status: 429 }, 'RATE_LIMITED', /20 minutes long, .* \(18 minutes\)/],
+  ['rateLimit.fallbackWait', { status: 429 }, 'RATE_LIMITED', /wait of 20 minutes .* \(18 minutes\)/],
   ['retry.attempts', { status: 500 }, 'SERVER_ERROR', /\(tried 2 times\)/],
 ])('%s is kept', async ([, reply, code, says], { scene: { workspace, server, api, configure } }) => {
   configure({
