@@ -42,7 +42,7 @@ function rowsOf(test: TestMirror) {
   return { ...others, jobs: jobs.map(({ epoch: _epoch, ...job }) => job) }
 }
 
-const WIDE = `{"id":4,"state":"open",${[...'abcdefghijkl'].map((name) => `"${name}":1`).join()}}`
+const WIDE = `{"id":4,"state":"open",${Array.from('abcdefghijkl', (name) => `"${name}":1`).join()}}`
 const PAID = '{"id":4,"state":"paid"}'
 
 describe('verify', () => {
