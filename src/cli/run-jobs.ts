@@ -46,7 +46,7 @@ interface RunnerOptions {
   config: Config
   session: Pick<Session, 'store' | 'source' | 'refreshes'>
   observe(job: Job): Observe<JobEvent>
-  pings?: Pick<Pings, 'begin'>
+  pings?: Pick<Pings, 'begin'> | null
   publisher?: Pick<Publisher, 'note'> | null
   /** With the clock of the mirror. */
   runtime: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>

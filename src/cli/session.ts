@@ -157,7 +157,7 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
       await publisher?.close()
       progress?.close()
       // They tell what the mirror says.
-      await pings.idle()
+      await pings?.idle()
       await session.close()
     },
   }
@@ -201,8 +201,9 @@ export async function inMirror<T>(
 }
 
 /** Their address is a secret, so that the log names only its host. */
-function pingsOf(session: Session, config: Config, runtime: Runtime, logger: Logger): Pings {
+function pingsOf(session: Session, config: Config, runtime: Runtime, logger: Logger): Pings | null {
   const address = config.ping()
+  if (address === null) return null
   return createPings({
     address,
     userAgent: USER_AGENT,
@@ -211,7 +212,7 @@ function pingsOf(session: Session, config: Config, runtime: Runtime, logger: Log
       return { isWell: status.check_exit_code === 0, text: alarmText(status) }
     },
     onEnd(kind, reason) {
-      const fields = { ping: kind, host: address && new URL(address).host }
+      const fields = { ping: kind, host: new URL(address).host }
       if (reason === null) logger.debug({ event: 'ping_sent', ...fields }, 'ping sent')
       else logger.warn({ event: 'ping_lost', ...fields, reason }, 'a ping could not be delivered')
     },

@@ -27,7 +27,7 @@ declare global {
 }
 
 export function isRawNumber(value: JsonValue): value is RawNumber {
-  return typeof value === 'object' && value !== null && JSON.isRawJSON(value)
+  return typeof value === 'object' && JSON.isRawJSON(value)
 }
 
 /** Whether the value is a JSON object: not a list, not null, and not a RawNumber, which is an object only for JavaScript. */

@@ -7,8 +7,8 @@ import got, { RequestError } from 'got'
 export type PingKind = 'start' | 'success' | 'fail'
 
 export interface PingsOptions {
-  /** A secret: whoever knows it can send pings. Null: none are sent. */
-  address: string | null
+  /** A secret: whoever knows it can send pings. */
+  address: string
   userAgent: string
   /** Whether all is well, as `status --check` has it, and the words for that. */
   verdict: () => Promise<{ isWell: boolean; text: string }>
@@ -29,7 +29,6 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
   let tail = Promise.resolve()
 
   async function deliver(kind: PingKind, text: string, limit: AbortSignal): Promise<void> {
-    if (address === null || signal.aborted) return
     const url = new URL(address)
     if (kind !== 'success') url.pathname = `${url.pathname.replace(/\/+$/, '')}/${kind}`
     const lost = await post(url, text, userAgent, limit)
@@ -53,7 +52,6 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
      * run: that of a schedule, or a command's. `fault`: why the mirror could not be used, of which it has no line.
      */
     begin(): (fault: string | null) => void {
-      if (address === null) return () => {}
       if (joining === null) {
         joining = { running: 0, started: deliver('start', '', newLimit()), fault: null }
         queueMicrotask(() => {

@@ -5,7 +5,7 @@ import { createCounters } from '../../src/listener/metrics.ts'
 import { kept, openListener, type Source } from '../../src/listener/server.ts'
 import { alarmText } from '../../src/report/status-text.ts'
 import { atEndOfFile } from '../helpers/at-end-of-file.ts'
-import { listOf, statusOf, TOKEN } from '../helpers/status.ts'
+import { daemon, listOf, statusOf, TOKEN } from '../helpers/status.ts'
 
 const WELL = statusOf([listOf('acme')])
 
@@ -109,13 +109,23 @@ describe('health', () => {
       { '': [503, opening], check: [503, opening], healthz: [200, 'ok\n'], readyz: [503, opening] },
     ],
     [
-      'stalled, on a full disk',
-      { health: async () => ({ stalled: 'the scheduler sleeps', unusable: 'the disk is full' }) },
+      'stalled',
+      { health: async () => ({ stalled: 'the scheduler sleeps', unusable: null }) },
       {
         healthz: [503, 'the scheduler sleeps\n'],
-        readyz: [503, 'the disk is full\n'],
+        readyz: [200, 'ok\n'],
         check: [503, 'the scheduler sleeps\n'],
-        metrics: [200, /scheduler_ticking 0\n.*admin_mirror_usable 0\n/s],
+        metrics: [200, /scheduler_ticking 0\n.*admin_mirror_usable 1\n/s],
+      },
+    ],
+    [
+      'on a full disk',
+      { health: async () => ({ stalled: null, unusable: 'the disk is full' }) },
+      {
+        healthz: [200, 'ok\n'],
+        readyz: [503, 'the disk is full\n'],
+        check: [503, 'the disk is full\n'],
+        metrics: [200, /scheduler_ticking 1\n.*admin_mirror_usable 0\n/s],
       },
     ],
     ['well', {}, { check: [200, 'ok\n'] }],
@@ -123,6 +133,14 @@ describe('health', () => {
       'in need of a token',
       { status: async () => HELD },
       { readyz: [200, 'ok\n'], check: [503, `${alarmText(HELD)}\n`] },
+    ],
+    [
+      'well, but for a start with an older configuration',
+      {
+        status: async () =>
+          statusOf([listOf('acme')], { daemons: [daemon(1), { ...daemon(2), outdated: true }] }),
+      },
+      { check: [200, /^ok\n.*has an older configuration/] },
     ],
     [
       'well, but publishes nothing',
