@@ -28,7 +28,9 @@ describe('the status page', () => {
     const page = await pageOf(listOf('acme'))
     const [, style = ''] = /<style>(.*)<\/style>/s.exec(page) ?? []
 
+    expect(page).toContain('<title>The only list is well - admin-mirror</title>')
     expect(page).toContain('<meta http-equiv="refresh" content="15">')
+    expect(page).toMatch(/read at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC · daemon: .* · admin-mirror \d/)
     expect(page).not.toMatch(/<script|src=|url\(/)
     const hash = createHash('sha256').update(style).digest('base64')
     expect(CONTENT_SECURITY_POLICY).toMatch(/^default-src 'none'; .*frame-ancestors 'none'$/)
@@ -64,5 +66,6 @@ describe('the status page', () => {
     const page = await pageOf(...many, listOf('troubled', failedBy()))
 
     expect(page).toMatch(/<bdi>troubled<.*<bdi>org-498<.*and 9,500 more lists/s)
+    expect(page).not.toContain('<bdi>org-499<')
   })
 })
