@@ -24,8 +24,8 @@ export interface PublisherOptions {
   mirror: Pick<OpenMirror, 'read' | 'write'>
   /** A service publishes by itself when it is time; a command at its end. */
   isService: boolean
-  /** Also where no list is left that was read to its end: what is forgotten must not stay in the file. */
-  evenUnread?: boolean
+  /** Whatever is new, and also where no list is left that was read to its end: what is forgotten must not stay in the file. */
+  hasForgotten?: boolean
 }
 
 export type Publisher = NonNullable<ReturnType<typeof createPublisher>>
@@ -35,7 +35,7 @@ const LOOK_FOR_NEWS_MS = 5000
 
 /** Keeps the published file up to date; null: none is configured. Nothing here fails a run: what goes wrong is a warning. */
 export function createPublisher(options: PublisherOptions) {
-  const { config, runtime, logger, mirror, isService, evenUnread = false } = options
+  const { config, runtime, logger, mirror, isService, hasForgotten = false } = options
   const { database, publish: file, publishEvery: every, publishMode: mode } = config
   const { now, processName } = runtime
   if (file === null) return null
@@ -51,8 +51,8 @@ export function createPublisher(options: PublisherOptions) {
     const current = await mirror.read(() => shown())
     const published = readPublished(target, mode)
     const isUnread = current.lists.every(({ as_of }) => as_of === null)
-    const news = published ? newsOf(current, published) : 'more'
-    if (news === 'none' || (isUnread && !(published && evenUnread))) {
+    const news = published && !hasForgotten ? newsOf(current, published) : 'more'
+    if (news === 'none' || (isUnread && !(published && hasForgotten))) {
       await tell(null)
       return false
     }

@@ -3,7 +3,7 @@ import { type ApiOptions, createApi } from '../api/client.ts'
 import type { HttpGet } from '../api/http.ts'
 import type { Config, OrganizationConfig } from '../config/config.ts'
 import { TokenFileError } from '../config/token-file.ts'
-import { JobError, toKnownError } from '../errors.ts'
+import { JobError, toKnownError, UsageError } from '../errors.ts'
 import { createPings, type Pings } from '../ping/pings.ts'
 import { alarmText } from '../report/status-text.ts'
 import type { JobEvent } from '../sync/job.ts'
@@ -179,24 +179,31 @@ export async function inSession(
 }
 
 /**
- * Opens the mirror for a command that changes it and sends nothing, and does `work` with it. What is new is published at the end; `evenUnread`: also
- * where no list is left that was read to its end.
+ * Opens the mirror for a command that changes it and sends nothing, and does `work` with it. What is new is published at the end; `hasForgotten`: in
+ * any case, since something is gone.
  */
 export async function inMirror<T>(
   runtime: Runtime,
   globals: Globals,
-  { config, evenUnread = false }: { config: Config; evenUnread?: boolean },
+  { config, hasForgotten = false }: { config: Config; hasForgotten?: boolean },
   work: (mirror: OpenMirror) => Promise<T>,
 ): Promise<T> {
   const { logger } = await openLog(globals, runtime)
   const mirror = await openMirror({ config, runtime, log: logger })
-  const publisher = createPublisher({ config, runtime, logger, mirror, isService: false, evenUnread })
+  const publisher = createPublisher({ config, runtime, logger, mirror, isService: false, hasForgotten })
+  let isRefused = false
   try {
-    const done = await work(mirror)
-    await publisher?.close()
-    return done
+    return await work(mirror)
+  } catch (error) {
+    isRefused = error instanceof UsageError
+    throw error
   } finally {
-    await mirror.close()
+    try {
+      // What was done before another error is published, too.
+      if (!isRefused) await publisher?.close()
+    } finally {
+      await mirror.close()
+    }
   }
 }
 

@@ -25,7 +25,7 @@ export async function run(
     stderr.write(`there is nothing to forget: there is no mirror at ${config.database} yet\n`)
     return 0
   }
-  return inMirror(runtime, globals, { config, evenUnread: true }, async (mirror) => {
+  return inMirror(runtime, globals, { config, hasForgotten: true }, async (mirror) => {
     const mirrored = await mirror.read(listedOrganizations)
     const { id, name } = organizationToForget(org, [...mirrored, ...organizations])
     const shown = printable(name)
