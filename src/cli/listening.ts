@@ -1,7 +1,9 @@
 import type { Config } from '../config/config.ts'
+import { MirrorError } from '../errors.ts'
 import { createCounters } from '../listener/metrics.ts'
 import { openListener, unusableSource } from '../listener/server.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
+import type { JobResult } from '../sync/job.ts'
 import type { Job } from '../sync/types.ts'
 import { openStatus, unusableNow } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
@@ -14,8 +16,25 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
   const { now, elapsed } = runtime
   const listener = await openListener(http, elapsed)
   const counters = createCounters()
+  /** Why the last run that tried could not use the mirror, until it can be written again. */
+  let fault: string | null = null
+
+  async function unusable(session: CommandSession): Promise<string | null> {
+    // Not waited for: a lock may hold it up for half a minute.
+    if (fault !== null)
+      void session.leases.beat().then(
+        () => {
+          fault = null
+        },
+        () => {},
+      )
+    return (await unusableNow(session)) ?? fault
+  }
 
   return {
+    onResult({ error }: JobResult): void {
+      if (error instanceof MirrorError) fault = error.message
+    },
     onAnswer: ({ organization }: Job, status: number | null): void =>
       counters.request(organization.name, status),
     /** From now on it answers from this mirror. */
@@ -24,9 +43,9 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
       listener.serve({
         health: async () => ({
           stalled: scheduler.isTicking(now()) ? null : 'the scheduler has not woken when it should have',
-          unusable: await unusableNow(session),
+          unusable: await unusable(session),
         }),
-        status: () => openStatus(session, config, runtime),
+        status: () => openStatus(session, config, runtime, unusable(session)),
         counters,
         onError: (err) => logger.error({ event: 'listener_failed', err }, 'the listener failed to answer'),
       })

@@ -26,8 +26,13 @@ export async function readStatus(runtime: Runtime, options: StatusOptions): Prom
 }
 
 /** The same of a mirror that this process has open: to open its file once more and close it would drop SQLite's locks. */
-export async function openStatus(session: OpenMirror, config: Config, runtime: Runtime): Promise<Status> {
-  const [facts, unusable] = await Promise.all([session.facts(), unusableNow(session)])
+export async function openStatus(
+  session: OpenMirror,
+  config: Config,
+  runtime: Runtime,
+  reason = unusableNow(session),
+): Promise<Status> {
+  const [facts, unusable] = await Promise.all([session.facts(), reason])
   return mirrorStatus(facts, { ...placeOf(configOfFile(config, runtime)), now: session.now(), unusable })
 }
 

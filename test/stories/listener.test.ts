@@ -60,7 +60,7 @@ it('the listener of start shows no data of items and no token, tells with status
   await expect(fetch(url)).rejects.toThrow()
 })
 
-it('the listener says what status does once another process has read what a run of start could not write', async ({
+it('the listener says that a run of start could not write, until it can be written again', async ({
   scene: { workspace },
 }) => {
   let isBroken = false
@@ -73,6 +73,7 @@ it('the listener says what status does once another process has read what a run 
   const start = workspace.startHere(['start'])
   const url = String((await start.log(({ event }) => event === 'listening')).url)
   await start.log(({ error_code: code }) => code === 'DATABASE')
+  for (const path of ['readyz', 'check']) await answers(url + path, 503, /mirror\.db/)
   end()
   expect((await workspace.run(['sync', '--wait'])).code).toBe(0)
 

@@ -82,7 +82,7 @@ async function runOnMirror(daemon: Daemon): Promise<number> {
   }
 }
 
-/** Runs a job by itself. Never rejects. */
+/** Runs a job by itself, and tells the listener how it ended. Never rejects. */
 export type RunOne = (
   selected: SelectedJob,
   how?: Pick<HowToRun, 'instead' | 'waitForOwner'>,
@@ -96,9 +96,10 @@ export async function runScheduled(daemon: Omit<Daemon, 'log'>, session: Command
   const signal = AbortSignal.any([runtime.signal, lost.signal])
   const runOne: RunOne = async (selected, how = {}) => {
     const [result] = await session.runJobs([selected], { ...how, trigger: 'schedule', signal })
-    const error = result?.error ?? null
-    if (error instanceof MirrorLostError) lost.abort(error)
-    return error
+    if (!result) return null
+    listening?.onResult(result)
+    if (result.error instanceof MirrorLostError) lost.abort(result.error)
+    return result.error
   }
   const planned = await planOf(daemon, session, runOne)
   const events: SchedulerEvents = {
