@@ -90,7 +90,11 @@ export function* resumeWalk(job: Job, walkId: number, begin: WalkBegin, at: stri
   if (!row) throw new Error(`walk ${walkId} is not there`)
   if (row.pages > 0) return walkOf(row)
   const walk = yield* beginWalk(job, begin, at)
-  yield* run('UPDATE sync_runs SET walk_id = :id WHERE walk_id = :walkId', { id: walk.id, walkId })
+  // By an index, which leaves refreshes out.
+  yield* run(
+    `UPDATE sync_runs SET walk_id = :id WHERE ${OF_JOB} AND trigger <> 'refresh' AND walk_id = :walkId`,
+    { ...namesOf(job), id: walk.id, walkId },
+  )
   // What others read before this start is not seen since.
   yield* run('DELETE FROM sync_refreshed WHERE walk_id = :walkId', { walkId })
   yield* run('DELETE FROM sync_walks WHERE id = :walkId', { walkId })

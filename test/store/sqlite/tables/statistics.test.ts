@@ -38,12 +38,17 @@ it('a run begins, and live rows are named, without a look at older runs and rows
   await page('{"id":1}', '{"id":2}')
   const asked: string[] = []
   const end = watchEdges(({ what }) => asked.push(what.replaceAll(/[:@]\w+|\?/g, "'1'")))
-  await begin(test)
+  const { walk } = await begin(test)
+  await begin(test, jobOf(), { resume: walk.id })
   await test.store.liveKeys(jobOf(), '1')
   end()
 
   const plansOf = (of: RegExp) => asked.filter((sql) => of.test(sql)).map((sql) => planOf(test, sql))
-  expect(plansOf(/^UPDATE sync_runs/)).toEqual([[expect.stringContaining('INDEX sync_runs_running ')]])
+  const [running, ofWalks] = ['sync_runs_running', 'sync_runs_of_walks'].map((index) => [
+    expect.stringContaining(`INDEX ${index} `),
+  ])
+  // The second run takes up a walk without a page.
+  expect(plansOf(/^UPDATE sync_runs/)).toEqual([running, ofWalks, running])
   expect(plansOf(/^SELECT .* FROM "orders"/)).toEqual([
     ['SEARCH t USING COVERING INDEX _orders_by_key (_organization_id=? AND id>?)'],
   ])
