@@ -19,7 +19,7 @@ export interface PostgresSettings {
 
 /** Whether a `database` of the configuration is meant as an address, be it a wrong one, and not as a file. */
 export function isPostgresAddress(text: string): boolean {
-  return /^(?:postgres(?:ql)?:|\w+:\/\/)/i.test(text)
+  return /^\s*(?:postgres(?:ql)?:|[a-z][\w+.:-]*:\/\/)/i.test(text)
 }
 
 const FORM =

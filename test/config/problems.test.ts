@@ -45,6 +45,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['database: postgres://a@host/db?schema=pg_x', '7:1  database', 'must be like postgres://user@host'],
     ['publish: b.db\ndatabase: postgres://a@b/c', '7:1  publish', 'copies a mirror in a file'],
     ['database: postgress://a@b/c', '7:1  database', 'must be like postgres://user@host'],
+    ['database: postgresql+psycopg2://a@b/c', '7:1  database', 'must be like postgres://user@host'],
     ['publish: ../data/./mirror.db', '7:1  publish', 'a file of database'],
     ['publish: ../data/mirror.db-wal', '7:1  publish', 'a file of database'],
     ['publish: ./admin-mirror.yaml', '7:1  publish', 'a file of database, or this one'],
