@@ -34,9 +34,7 @@ export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSigna
 /** Writes why a command failed, and returns its exit code. A signal ends waits early, and goes before the error that comes of that. */
 export function reportError(error: unknown, { stderr, signal }: Pick<Runtime, 'stderr' | 'signal'>): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  // A file that was named for a command cannot be made: the mirror's own are told as MirrorError.
-  const isOfFile = error instanceof Error && 'syscall' in error
-  const isUsage = error instanceof UsageError || error instanceof ConfigError || isOfFile
+  const isUsage = error instanceof UsageError || error instanceof ConfigError
   if (!isUsage && !(error instanceof KnownError)) {
     stderr.write(`INTERNAL: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
     return 1

@@ -40,7 +40,8 @@ const OURS = '# Mirrors the made-up Administration API of "admin-mirror sandbox"
 
 /** Whether there is no such file, or a sandbox wrote it: it may be the user's own configuration. */
 export function isOurs(file: string): boolean {
-  return !fs.existsSync(file) || fs.readFileSync(file, 'utf8').startsWith(OURS)
+  const stat = fs.statSync(file, { throwIfNoEntry: false })
+  return stat === undefined || (stat.isFile() && fs.readFileSync(file, 'utf8').startsWith(OURS))
 }
 
 /** Returns a configuration that mirrors a sandbox. Its database is no default: made-up rows must never meet real ones. */

@@ -60,8 +60,8 @@ it.for<[string, RegExp]>([
   ['forget --org acme --org globex --yes', /one --org/],
   ['move --from mirror.db', /--to/],
   ['sandbox --port 70000', /70000/],
-  ['sandbox --write-config .', /^EISDIR/],
-  ['sandbox --write-config admin-mirror.yaml/x.yaml', /^EEXIST/],
+  ['sandbox --write-config .', /is there already/],
+  ['sandbox --write-config admin-mirror.yaml/x.yaml', /--write-config \/.*x\.yaml cannot be written/],
 ])(
   'a command that is typed wrongly (%s) exits with 2 and says why; nothing is sent or written',
   async ([line, reason]) => {

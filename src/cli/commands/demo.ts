@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { UsageError } from '../../errors.ts'
+import { systemCode, UsageError } from '../../errors.ts'
 import { isOurs, sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
 import { runProgram } from '../program.ts'
 import type { Globals, Runtime } from '../runtime.ts'
@@ -34,9 +34,14 @@ export async function run(runtime: Runtime, { quiet }: Globals): Promise<number>
   const mirror = path.resolve(cwd, FOLDER, 'mirror.db')
   if (!isOurs(config) || (!fs.existsSync(config) && fs.existsSync(mirror)))
     throw new UsageError(`${path.dirname(config)} holds files of somebody else; type demo in another folder`)
-  // Those of a former demo; last the one that says so.
-  for (const file of [mirror, `${mirror}-wal`, `${mirror}-shm`, config]) fs.rmSync(file, { force: true })
-  fs.mkdirSync(path.dirname(config), { recursive: true })
+  try {
+    // Those of a former demo; last the one that says so.
+    for (const file of [mirror, `${mirror}-wal`, `${mirror}-shm`, config]) fs.rmSync(file, { force: true })
+    fs.mkdirSync(path.dirname(config), { recursive: true })
+  } catch (error) {
+    const folder = path.dirname(config)
+    throw new UsageError(`${folder} cannot be made (${systemCode(error)}); type demo in another folder`)
+  }
   const say = (text: string) => stdout.write(`\n${text}\n`)
   const type = (...words: string[]) => {
     say(`$ admin-mirror ${words.map((word) => (/^[\w-]+$/.test(word) ? word : `"${word}"`)).join(' ')}`)

@@ -27,9 +27,15 @@ export async function run(runtime: Runtime, _globals: Globals, options: Options)
   try {
     const { url, organizations } = sandbox
     if (file !== null) {
-      fs.mkdirSync(path.dirname(file), { recursive: true })
-      // Like a real one, which holds tokens.
-      fs.writeFileSync(file, sandboxConfiguration(sandbox), { mode: 0o600 })
+      try {
+        fs.mkdirSync(path.dirname(file), { recursive: true })
+        // Like a real one, which holds tokens.
+        fs.writeFileSync(file, sandboxConfiguration(sandbox), { mode: 0o600 })
+      } catch (error) {
+        throw new UsageError(
+          `--write-config ${file} cannot be written (${systemCode(error)}); name another file`,
+        )
+      }
     }
     if (stdout.isTTY) {
       const names = organizations.map(({ name }) => name).join(', ')
