@@ -72,7 +72,8 @@ function whatCame(text: string, size: string, { message }: Error): string {
   if (/^[[{]/.test(text))
     return `the answer is broken JSON (${message.replace(/, (?:\.{3})?".*/s, '')}; ${size}); ${AT_THE_SERVER}`
   // PHP writes its warnings, in HTML, in front of what a program answers.
-  if (/^<br?\b/i.test(text)) return `the answer begins with a warning of PHP (${size}); ${AT_THE_SERVER}`
+  if (/^(?:<br ?\/?>\s*)?(?:<b>)?(?:PHP )?(?:Warning|Notice|Deprecated|Fatal error)\b/i.test(text))
+    return `the answer begins with a warning of PHP (${size}); ${AT_THE_SERVER}`
   return `the answer is not JSON (${size}); ${ADDRESS}?`
 }
 

@@ -42,7 +42,7 @@ export interface Database extends Pick<TokenOptions, 'budgets' | 'holding'> {
   runner: Runner
   /** Where it is, for messages. */
   place: string
-  /** For the listener: whether the mirror can be used. */
+  /** For the listener and pings: whether the mirror can be used. */
   probe(): Promise<void>
   /** Why it cannot be written now; null: it can, or only its server knows. */
   writeFault(): string | null

@@ -115,7 +115,7 @@ export function createForgetting(
 ) {
   return {
     /**
-     * Forgets a job, in batches, and returns what is gone; null: another process works on it. At once the list looks as if it was never read, so that
+     * Forgets a job, in batches, and returns what is gone; null: another process works on it. At once the list looks as if it was never read, but for its runs, so that
      * after a kill the same command does the rest. Throws InterruptedError after the signal to stop, and JobError (`BUSY`) once another process has
      * taken the job: what that one writes stays. `isConfigured`: the job's row stays, since a sync will need it.
      */

@@ -54,7 +54,7 @@ function columns(names: string): string[] {
 
 /** Whether a mirror with these collections may have a table or view of this name of ours. */
 export function mayHold(collections: readonly string[], name: string): boolean {
-  return name in OF_EVERY_MIRROR || collections.some((collection) => belongsTo(collection, name))
+  return Object.hasOwn(OF_EVERY_MIRROR, name) || collections.some((collection) => belongsTo(collection, name))
 }
 
 /** All that the mirror knows, with their latest names; those of the configuration first: one that left it may have the name of another. */

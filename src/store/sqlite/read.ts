@@ -11,7 +11,7 @@ import { connect, isCurrentMirror } from './open.ts'
 // What `status`, `query` and `export` read of a mirror in a file, or of a copy.
 
 /**
- * What `status` and the listener read of a file, on a connection that this process has open, as it must: opening the file once more and closing
+ * What `status`, the listener and pings read of a file, on a connection that this process has open, as it must: opening the file once more and closing
  * it would drop SQLite's locks. Throws MirrorError.
  */
 export function readFileFacts(connection: Connection, isAlive: IsAlive, now: number): MirrorFacts {
