@@ -38,7 +38,7 @@ export interface OpenMirror extends Pick<Database, 'probe' | 'writeFault' | 'fac
 }
 
 /** What a file and a server do each in its own way. */
-export interface Database extends Pick<TokenOptions, 'budgets' | 'holding'> {
+export interface Database extends Pick<TokenOptions, 'budgets'> {
   runner: Runner
   /** Where it is, for messages. */
   place: string
@@ -58,7 +58,7 @@ export async function openMirror({ config, runtime, log, address }: OpenOptions)
   const database = postgres
     ? await (await import('./postgres.ts')).openServer(postgres, runtime, log)
     : await (await import('./file.ts')).openFile(config.database, runtime)
-  const { runner, place, budgets, holding } = database
+  const { runner, place, budgets } = database
   const { dialect, isLocal, now } = runner
   try {
     const salt = await runner.writing(function* () {
@@ -75,7 +75,7 @@ export async function openMirror({ config, runtime, log, address }: OpenOptions)
       read: (rule) => runner.reading(rule(dialect)),
       write: runner.writing,
       store: createStore({ runner, leases, baseUrl: api.baseUrl, keepRuns }),
-      tokens: createTokens({ runner, salt, budgets, ...(holding && { holding }) }),
+      tokens: createTokens({ runner, salt, budgets }),
       leases,
       forgetting: createForgetting(runner, leases),
       now,

@@ -56,7 +56,6 @@ export async function openServer(
     runner: runnerOn(server, { now: server.clock.now, signal: runtime.signal }),
     place: schemaAt(server.address),
     budgets: serverBudgets(server),
-    holding: (begin) => server.once(begin()),
     probe: () => within(PROBE_MS, server.once(exec(['SELECT 1 FROM sync_settings LIMIT 1']))),
     writeFault: () => null,
     facts: () => within(FACTS_MS, factsOn(server, runtime)),

@@ -1,5 +1,4 @@
 import { onTestFinished } from 'vitest'
-import type { Rule } from '../../src/store/core/sql.ts'
 import { createStore } from '../../src/store/core/store.ts'
 import { createTokens, makeSalt } from '../../src/store/core/tokens.ts'
 import type { PostgresAddress } from '../../src/store/postgres/address.ts'
@@ -27,8 +26,7 @@ export async function openPostgresMirror(address: PostgresAddress, clock: Clock 
   })
   const store = createStore({ runner, leases, baseUrl: 'https://admin.example.com', keepRuns: KEEP_RUNS_MS })
   const salt = await server.write(() => makeSalt(() => 'a salt'))
-  const holding = <T>(begin: () => Rule<T>) => server.once(begin())
-  const tokens = createTokens({ runner, salt, budgets: serverBudgets(server), holding })
+  const tokens = createTokens({ runner, salt, budgets: serverBudgets(server) })
   await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   return { address, clock, server, leases, store, rows: await openReader(address) }
 }

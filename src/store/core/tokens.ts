@@ -36,11 +36,9 @@ export interface TokenOptions {
   /** Of the mirror, as `makeSalt` returns it. */
   salt: string
   budgets: BudgetStore
-  /** Writes a hold, also after the signal to stop: who asks for it tries again. */
-  holding?: Runner['writing']
 }
 
-export function createTokens({ runner, salt, budgets, holding = runner.writing }: TokenOptions): Tokens {
+export function createTokens({ runner, salt, budgets }: TokenOptions): Tokens {
   const { dialect, isLocal, reading, writing } = runner
   return {
     register: (organizations) =>
@@ -57,7 +55,7 @@ export function createTokens({ runner, salt, budgets, holding = runner.writing }
       if (row?.last !== fingerprint) await writing(() => run(USE_TOKEN, { id, fingerprint }))
     },
     heldReason: (fingerprint) => reading(heldReasonOfToken(fingerprint)),
-    hold: (...told) => holding(() => hold(dialect, ...told)),
+    hold: (...told) => writing(() => hold(dialect, ...told)),
     resume: (organizationIds) => writing(() => resume(dialect, organizationIds)),
     budgets,
   }

@@ -24,7 +24,7 @@ export interface Server {
   write<T>(begin: () => Rule<T>): Promise<T>
   /** The same for a task that reads something else as well. */
   transaction<T>(task: (ask: Ask) => Promise<T>): Promise<T>
-  /** Runs a rule in a transaction, tried once: for what has to be written even after the signal, by a caller that tries again. */
+  /** Runs a rule in a transaction, tried once. */
   once<T>(rule: Rule<T>): Promise<T>
   /** Runs a task that only reads, on one snapshot, tried once. `meaning`: what an error of a statement means for it. */
   readOnce<T>(task: (query: Query) => Promise<T>, meaning?: (error: unknown) => unknown): Promise<T>
