@@ -37,7 +37,9 @@ export function createSyncClient(url: string): SyncClient {
       Atomics.store(answered, 0, 0)
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- to a thread, not to a window
       ours.postMessage({ text, values })
-      Atomics.wait(answered, 0, 0, LONGEST_MS)
+      // Again where the notice of the answer before comes late: else all answers from then on would be of the question before.
+      while (Atomics.load(answered, 0) === 0)
+        if (Atomics.wait(answered, 0, 0, LONGEST_MS) === 'timed-out') break
       const { rows, error } = receiveMessageOnPort(ours)?.message ?? { error: 'no answer' }
       if (rows) return rows
       throw new Error(`${error}: ${text}`)
