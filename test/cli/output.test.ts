@@ -157,6 +157,26 @@ it.each<[string, Partial<JobResult>, ErrorCode, level: string, event: string]>([
   expect(told).toMatchObject([{ level, event, error_code: code, error_message: 'why' }])
 })
 
+it.each<[string, isAsked: boolean, rowsAdded: number, rowsChanged: number, ErrorCode | null, level: string]>([
+  ['that is due and finds nothing', false, 0, 0, null, 'debug'],
+  ['that finds nothing, but was asked for', true, 0, 0, null, 'info'],
+  ['that finds new rows', false, 1, 0, null, 'info'],
+  ['that finds changes', false, 0, 2, null, 'info'],
+  ['that finds one of each', false, 1, 1, null, 'info'],
+  ['that fails', false, 0, 0, 'NETWORK', 'error'],
+])('how loudly a refresh is told: one %s', (_, isAsked, rowsAdded, rowsChanged, code, level) => {
+  const { told, reporter } = createLogged()
+  const run = { pages: 2, rowsAdded, rowsChanged }
+  const state = { freshAsOf: 60_000, newest: 'first' }
+  const error = code && new JobError(code, 'why')
+
+  const result = { runId: 7, tookMs: 40, run, state, isAsked, error }
+  reporter.observe(jobOf())({ kind: 'refresh', result } as unknown as JobEvent)
+
+  const ends = { fresh_as_of: '1970-01-01T00:01:00.000Z', newest: 'first' }
+  expect(told).toMatchObject([{ level, event: 'refresh_finished', run_id: 7, duration_ms: 40, ...ends }])
+})
+
 it('a token that is held is told once, whichever of its lists meet that, and another one as well', () => {
   const { told, reporter } = createLogged()
 
