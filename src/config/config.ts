@@ -10,7 +10,7 @@ import {
   type FileConfig,
   FileSchema,
   Refresh,
-  typeError,
+  wordsForWrongType,
 } from './schema.ts'
 import { readTokenFile } from './token-file.ts'
 import {
@@ -112,7 +112,7 @@ export function parseConfig(text: string, file: string, { env, tokens }: LoadOpt
     return replaced.text
   }
 
-  const { data, error } = FileSchema.safeParse(values, { jitless: true, error: typeError })
+  const { data, error } = FileSchema.safeParse(values, { jitless: true, error: wordsForWrongType })
   for (const issue of (error?.issues ?? []).flatMap(flattened)) reportIssue(issue, values, yaml)
   checkAcrossKeys(values, file, yaml.report)
   yaml.end()

@@ -108,7 +108,7 @@ const TYPES: Partial<Record<string, string>> = {
 }
 
 /** For a value of another type than its key has, if the key has no words of its own. */
-export function typeError(issue: z.core.$ZodRawIssue): string | undefined {
+export function wordsForWrongType(issue: z.core.$ZodRawIssue): string | undefined {
   return issue.code === 'invalid_type' ? TYPES[issue.expected] : undefined
 }
 
