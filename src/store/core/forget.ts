@@ -80,15 +80,14 @@ const IN_BATCHES: readonly [keyof Holdings | null, ForgetSome][] = [
   ['versions', forgetVersions],
 ]
 
-/** Deletes an organization once it has no jobs, and the hold of its token unless another organization has that, too. */
+/** Deletes an organization once it has no jobs. The hold of its token stays without its name, since another one may be configured with it. */
 function* forgetOrganization(id: string): Rule<void> {
   const job = yield* one('SELECT 1 FROM sync_jobs WHERE organization_id = :id', { id })
   if (job !== null) return
   yield* run(
     `
-      DELETE FROM sync_refused_tokens
+      UPDATE sync_refused_tokens SET reason = 'the token was refused (401)'
       WHERE fingerprint IN (SELECT last_fingerprint FROM organizations WHERE id = :id)
-        AND fingerprint NOT IN (SELECT last_fingerprint FROM organizations WHERE id <> :id AND last_fingerprint IS NOT NULL)
     `,
     { id },
   )
@@ -142,7 +141,6 @@ export function createForgetting(
         await leases.release(owner)
       }
     },
-    /** Never call it for a configured organization, whose refused token would be sent again. */
     organization: (id: string) => writing(() => forgetOrganization(id)),
   }
 }
