@@ -21,10 +21,9 @@ export function readPage(response: Answer, page: number, totals: Collection['tot
   const items = (data as JsonValue[]).map(itemOf)
   if (!links || Array.isArray(links)) {
     refuseIfPaged(envelope as JsonObject, items.length, totals)
-    if (page === 1) return { number: page, items, next: null, total: null, lastPage: null }
-    throw notTheList(
-      `asked for page ${page}, but got a list without pages: the open walk must start over, so run backfill --restart`,
-    )
+    const unpaged = { number: page, next: null, total: null, isUnpaged: true } as const
+    // All of it is page 1: a later one is past the end.
+    return page === 1 ? { ...unpaged, items, lastPage: null } : { ...unpaged, items: [], lastPage: 1 }
   }
   const { current_page: currentPage, last_page: lastPage } = meta
   // Past the end some APIs answer with the last page: here it is an empty one, as from the others.

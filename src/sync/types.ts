@@ -40,6 +40,8 @@ export interface Page {
   next: number | null
   total: number | null
   lastPage: number | null
+  /** The list has no pages: page 1 is all of it, and any later one is empty. */
+  isUnpaged?: true
 }
 
 /** What happens while a page is asked for. `until` is in epoch milliseconds. */

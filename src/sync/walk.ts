@@ -63,6 +63,8 @@ export async function readWalk(options: ReadOptions): Promise<WalkResult> {
     while (reading.question) {
       const page = await (pending ?? fetch(reading.question.page))
       pending = null
+      // Only a backfill may begin past the end of a list without pages.
+      if (page.isUnpaged && page.number > 1 && reading.answers > 0) throw unpagedError(job, page)
       const items = identifyItems(job, page)
       const ids = items.map(({ id }) => id)
       const newToWalk = new Set(ids.filter((id) => !reading.has(id)))
@@ -90,6 +92,14 @@ export async function readWalk(options: ReadOptions): Promise<WalkResult> {
   }
   if (!reading.result) throw new Error('a walk without a page to ask has not ended')
   return reading.result
+}
+
+function unpagedError(job: Job, { number }: Page): JobError {
+  const what = `asked for page ${number}, but got a list without pages`
+  return new JobError(
+    'BAD_RESPONSE',
+    `${jobName(job)}: ${what}: the open walk must start over, so run backfill --restart`,
+  )
 }
 
 /** The error of a list that ends too early in every pass. */

@@ -75,8 +75,10 @@ describe('a page', () => {
     ['keys that are numbers, as PHP writes a list with holes', '{"data":{"2":1,"7":2,"10":3}}'],
     ['two data fields, of which the last counts', '{"data":[0],"data":[1,2,3]}'],
   ])('may be a whole list: %s', (_case, body) => {
-    expect(read(body)).toMatchObject({ next: null, total: null, lastPage: null })
+    const all = { next: null, total: null, isUnpaged: true }
+    expect(read(body)).toMatchObject({ ...all, lastPage: null })
     expect(textsOf(body)).toEqual(['1', '2', '3'])
+    expect(read(body, 'check', 2)).toEqual({ ...all, number: 2, items: [], lastPage: 1 })
   })
 
   it('has items with every field and number as it was sent, and takes nothing from a field called __proto__', () => {
@@ -159,12 +161,6 @@ describe('an answer that is no list', () => {
   ])('may be a list of 3 that says there are more, without links: %s', (_case, fields) => {
     expect(errorOf(json({ data: [1, 2, 3], ...fields })).message).toMatch(
       /^the answer is paged \(it has .*\) but has no "links" to follow$/,
-    )
-  })
-
-  it('may be a list without pages, where another page was asked for', () => {
-    expect(errorOf('[]', 2).message).toBe(
-      'asked for page 2, but got a list without pages: the open walk must start over, so run backfill --restart',
     )
   })
 

@@ -43,6 +43,32 @@ it.each<[string, Script, says: RegExp, why: string, pages: number[]]>([
   },
 )
 
+const unpaged: Script = {
+  ids: upTo(5),
+  instead: (page) =>
+    page.number === 1
+      ? page
+      : { number: page.number, items: [], next: null, total: null, lastPage: 1, isUnpaged: true },
+}
+
+it('a list without pages has nothing behind its first one, where a backfill may begin; a walk that had pages fails', async () => {
+  const plan = {
+    origin: 'backfill',
+    kind: 'partial',
+    firstPage: 2,
+    resumeWithin: null,
+    restart: false,
+  } as const
+  const beyond = await walkOver(unpaged, { plan })
+  const other = await walkOver(unpaged)
+
+  expect([beyond.result.error, beyond.list.asked]).toEqual([null, [2]])
+  expect(other.result.error?.message).toMatch(
+    /^acme orders: asked for page 2, .*without pages.*backfill --restart$/,
+  )
+  expect(mirroredIds(other.test)).toEqual([1, 2, 3])
+})
+
 it('a list with items without a usable key is steady, since rejected items count as seen', async () => {
   const { test, result } = await walkOver({
     ids: upTo(5),
