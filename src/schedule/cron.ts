@@ -10,7 +10,7 @@ const QUARTER = 15 * MINUTE
 /** How far ahead the next fire time is searched: a leap day is up to four years away. */
 const SEARCHED = 1500 * DAY
 
-/** Whether a text is a cron expression (5 or 6 fields, or a word like `@daily`). A day has to match both its day of month and its day of week. */
+/** Whether a text is a cron expression (5 or 6 fields, or a word like `@daily`). Where both a day of month and a day of week are given, either will do, as in cron. */
 export function isCron(text: string): boolean {
   return validate(text)
 }
@@ -68,6 +68,9 @@ interface Matchers extends Record<'day' | 'hour' | 'minute', (time: number) => b
   seconds: ReadonlySet<number>
 }
 
+const DAYS_OF_MONTH = 31
+const DAYS_OF_WEEK = 7
+
 /** Hundreds of lists share a few schedules: making one takes 0.5 ms. */
 const KNOWN = new Map<string, Matchers>()
 
@@ -76,11 +79,23 @@ function matchersOf(expression: string, timezone: string): Matchers {
   const known = KNOWN.get(name)
   if (known) return known
   const { second, minute, hour, dayOfMonth, month, dayOfWeek } = parse(expression)
-  const day = `${dayOfMonth.join()} ${month.join()} ${dayOfWeek.join()}`
+  const days = [dayOfMonth, month, dayOfWeek].map((field) => field.join())
+  const isEither = dayOfMonth.length < DAYS_OF_MONTH && dayOfWeek.length < DAYS_OF_WEEK
+  const either = isEither
+    ? [
+        [days[0], days[1], '*'],
+        ['*', days[1], days[2]],
+      ]
+    : [days]
+  /** node-cron itself takes days that match both fields. */
+  const matches = (time: string, zone: string) => {
+    const matchers = either.map((day) => matcherOf(`${time} ${day.join(' ')}`, zone))
+    return (at: number) => matchers.some((matcher) => matcher(at))
+  }
   const made = {
-    day: onceADay(matcherOf(`* * * ${day}`, 'UTC')),
-    hour: matcherOf(`* * ${hour.join()} ${day}`, timezone),
-    minute: matcherOf(`* ${minute.join()} ${hour.join()} ${day}`, timezone),
+    day: onceADay(matches('* * *', 'UTC')),
+    hour: matches(`* * ${hour.join()}`, timezone),
+    minute: matches(`* ${minute.join()} ${hour.join()}`, timezone),
     localHour: hourIn(timezone),
     hours: new Set(hour.map(Number)),
     minutesOfQuarter: new Set(minute.map(Number).map((one) => one % 15)),

@@ -21,7 +21,8 @@ it('a cron expression has 5 or 6 fields, or is a word like @daily, and some day 
 
 it.each([
   ['a second of a year', '59 59 23 31 12 *', 'UTC', '2026-12-31T23:59:59Z', '2027-12-31T23:59:59Z'],
-  ['a day that suits both fields', '0 0 13 * 5', 'UTC', '2026-11-20T00:00:00Z', '2027-08-13T00:00:00Z'],
+  ['a day of the week', '0 0 13 * 5', 'UTC', '2026-11-20T00:00:00Z', '2026-11-27T00:00:00Z'],
+  ['beside it a day of the month', '0 0 13 * 5', 'UTC', '2026-12-11T00:00:00Z', '2026-12-13T00:00:00Z'],
   ['a word', '@weekly', 'UTC', '2026-11-20T00:00:00Z', '2026-11-22T00:00:00Z'],
   ['a leap day years ahead', '0 0 29 2 *', 'UTC', '2028-03-01T00:00:00Z', '2032-02-29T00:00:00Z'],
   ['more than a year', '0 12 20 11 *', 'UTC', '2026-11-20T12:00:00Z', '2027-11-20T12:00:00Z'],
@@ -88,14 +89,17 @@ function anyMoment(): fc.Arbitrary<number> {
 
 /** Cron expressions in most of their forms; some can never fire. */
 function anyExpression(seconds: boolean): fc.Arbitrary<string> {
+  const anyMonth = mostlyAll(field(1, 12), 'jan', 'dec')
   const fields = [
     field(0, 59),
     field(0, 23),
-    mostlyAll(field(1, 31), 'L', 'L-2', 'LW', '15W'),
-    mostlyAll(field(1, 12), 'jan', 'dec'),
-    mostlyAll(field(0, 7), 'sun', '5L', '1#2'),
+    // Where both say a day, node-cron wants both.
+    fc.oneof(
+      fc.tuple(mostlyAll(field(1, 31), 'L', 'L-2', 'LW', '15W'), anyMonth, fc.constant('*')),
+      fc.tuple(fc.constant('*'), anyMonth, mostlyAll(field(0, 7), 'sun', '5L', '1#2')),
+    ),
   ]
-  return fc.tuple(...(seconds ? [field(0, 59), ...fields] : fields)).map((texts) => texts.join(' '))
+  return fc.tuple(...(seconds ? [field(0, 59), ...fields] : fields)).map((texts) => texts.flat().join(' '))
 }
 
 function mostlyAll(some: fc.Arbitrary<string>, ...words: string[]): fc.Arbitrary<string> {
