@@ -81,13 +81,22 @@ export function writeFault({ database, config }: MirrorPlace): string | null {
   return header.kind === 'sqlite' && header.isInWal ? fullDisk(database, freeBytes(database)) : null
 }
 
+/** Opens it for reading; an error is for whoever has looked at what was typed. */
+function openOrError({ database, config }: MirrorPlace): Connection | MirrorError {
+  try {
+    return openForReading(database, config === null) ?? missing(database, config === null)
+  } catch (error) {
+    if (error instanceof MirrorError) return error
+    throw error
+  }
+}
+
 /** Reads from the file. Throws UsageError and MirrorError. */
 export async function readFile(place: MirrorPlace, read: (reader: Reader) => Promise<void>): Promise<void> {
-  const { database, config } = place
-  const connection = openForReading(database, config === null)
-  if (!connection) {
+  const connection = openOrError(place)
+  if (connection instanceof MirrorError) {
     const fail = () => {
-      throw missing(database, config === null)
+      throw connection
     }
     const query: Reader['query'] = (sql, parameters) => {
       assertReadingSql(sql, valuesOf(parameters))

@@ -272,6 +272,13 @@ describe('--database', () => {
     expect((await bare(args)).code).toBe(2)
   })
 
+  it('is looked at after the SQL, whatever it is', async () => {
+    expect(await bare(['query', 'selec 1', '--database', 'text'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/syntax error/),
+    })
+  })
+
   it.for([...READING, ['snapshot', 'made.db']])(
     'exits with 4 for a file that is none of ours: %j',
     async (args) => {
