@@ -24,7 +24,7 @@ export interface PublisherOptions {
   mirror: Pick<OpenMirror, 'read' | 'write'>
   /** A service publishes by itself when it is time; a command at its end. */
   isService: boolean
-  /** Whatever is new, and also where no list is left that was read to its end: what is forgotten must not stay in the file. */
+  /** Whatever is new, and also where no list is left of which a run has ended: what is forgotten must not stay in the file. */
   hasForgotten?: boolean
 }
 
@@ -50,9 +50,11 @@ export function createPublisher(options: PublisherOptions) {
   async function isDue(target: string, at: number): Promise<boolean> {
     const current = await mirror.read(() => shown())
     const published = readPublished(target, mode)
-    const isUnread = current.lists.every(({ as_of }) => as_of === null)
+    const isEmpty = current.lists.every(
+      ({ as_of, last_run_status: last }) => as_of === null && (last === null || last === 'running'),
+    )
     const news = published && !hasForgotten ? newsOf(current, published) : 'more'
-    if (news === 'none' || (isUnread && !(published && hasForgotten))) {
+    if (news === 'none' || (isEmpty && !(published && hasForgotten))) {
       await tell(null)
       return false
     }

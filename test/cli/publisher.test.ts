@@ -57,6 +57,7 @@ async function createScene({ isRead = true } = {}) {
   const publisher = begin(true)
   expect(await later(0)).toEqual(isRead ? ['published'] : [])
   return {
+    mirror,
     target,
     /** The names in the folder of the published file. */
     found: () => fs.readdirSync(path.dirname(target)).toSorted(),
@@ -73,10 +74,13 @@ async function createScene({ isRead = true } = {}) {
   }
 }
 
-it('a service makes no file while no list was read to its end', async () => {
-  const { later } = await createScene({ isRead: false })
+it('a service makes no file before a run has ended, whether it read its list whole or not', async () => {
+  const { begin, later, mirror } = await createScene({ isRead: false })
 
   expect(await later(24 * HOUR)).toEqual([])
+  mirror.connection.exec("UPDATE sync_runs SET status = 'failed'")
+  begin(true)
+  expect(await later(0)).toEqual(['published'])
 })
 
 it('a service makes it at most every publishEvery, and writes nothing after it was begun anew, while nothing changed', async () => {
