@@ -1,4 +1,4 @@
-import type { KnownError } from '../errors.ts'
+import { InterruptedError, type KnownError, MirrorError } from '../errors.ts'
 import { inWords, jobName } from '../text.ts'
 import { READING_VERSION, WalkReading, type WalkResult } from './coverage/read-list.ts'
 import { createPageTimes, type PageTimes, PageWriter } from './page-writer.ts'
@@ -162,8 +162,9 @@ async function walkList(own: TakenJob, isRefresh: boolean): Promise<void> {
   const record = await store.finishRun(run, outcome)
   if (outcome.status === 'refused') result.walk = null
   else result.run = { ...record, ...traffic }
-  if (!result.error) await prune(own)
-  else if (isRefresh) await refresher.endFailedWalk()
+  if (isRefresh && result.error) await refresher.endFailedWalk()
+  // Also where a list is refused for months; not where the mirror fails, or a signal stops it.
+  if (!(result.error instanceof MirrorError || result.error instanceof InterruptedError)) await prune(own)
 }
 
 interface BegunWalk {
@@ -250,9 +251,13 @@ function nextRefresh(
 
 const DAY_MS = 86_400_000
 
-/** Deletes what is old, unless our clock and the API's are more than a day apart: by a wrong clock everything may seem old. */
-async function prune({ job, store, source, observe }: TakenJob): Promise<void> {
-  const ahead = source.clockAhead?.() ?? 0
+/**
+ * Deletes what is old, unless our clock and the API's are more than a day apart, or it has not answered: by a wrong clock everything may
+ * seem old.
+ */
+async function prune({ job, store, source, observe, result }: TakenJob): Promise<void> {
+  const ahead = source.clockAhead?.() ?? (result.error === null ? 0 : null)
+  if (ahead === null) return
   if (Math.abs(ahead) <= DAY_MS) return store.prune(job)
   const message =
     `this machine's clock is ${inWords(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the API's, so nothing old is deleted; ` +

@@ -146,7 +146,9 @@ describe('what earlier runs left behind', () => {
 
   it.each<[string, KnownError | null, number | null, boolean, string[]]>([
     ['is taken away by a run that succeeds', null, 86_400_000, true, []],
-    ['stays when a run fails', fails, null, false, []],
+    ['stays when a run fails without an answer', fails, null, false, []],
+    ['is taken away by a run that is refused', fails, 1000, true, []],
+    ['stays when the mirror fails', new MirrorError('the disk is full'), 1000, false, []],
     [
       'stays, with a warning, if the clock contradicts the API',
       null,
