@@ -5,7 +5,7 @@ import { ConfigError } from '../../config/yaml.ts'
 import { ERRORS, KnownError, MirrorError, UsageError, worstExitCode } from '../../errors.ts'
 import { nextFires } from '../../schedule/cron.ts'
 import { impossibleCollections } from '../../store/core/tables.ts'
-import { counted, jobName, printable } from '../../text.ts'
+import { counted, jobName, printable, refusedToken } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { openLog } from '../output/log.ts'
@@ -83,6 +83,8 @@ function publishing(file: string): Finding[] {
   }
 }
 
+const NOT_ASKED = 'not asked: '
+
 /** For all requests together: a rate limit may ask for long waits. */
 const REQUESTS_MS = 120_000
 
@@ -127,7 +129,7 @@ async function askList(
   const source = await session.source(organization, job)
   try {
     const refusal = await source.refusal()
-    if (refusal) return failed(name, refusal, 'not asked: ')
+    if (refusal) return failed(name, refusal, NOT_ASKED)
     const { total, lastPage, items } = await source.fetchPage(1, () => {}, stop)
     const size =
       total === null ? `${counted(items.length, 'item')} on the first page` : counted(total, 'item')
@@ -149,7 +151,9 @@ function failed(name: string, { code, message }: KnownError, before = ''): Findi
 
 /** One cause is told once: of lists that failed alike, the first stands for all. */
 function toldOnce(findings: readonly Finding[]): Finding[] {
-  const alike = Map.groupBy(findings, ({ exitCode, name, message }) => (exitCode === 0 ? name : message))
+  const alike = Map.groupBy(findings, ({ exitCode, name, message }) =>
+    exitCode === 0 ? name : refusedToken(message.replace(NOT_ASKED, '')),
+  )
   return Array.from(alike.values(), ([first, ...others]) => {
     const one = first as Finding
     const more = others.length === 0 ? '' : ` and ${counted(others.length, 'more list')}`

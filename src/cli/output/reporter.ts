@@ -5,7 +5,7 @@ import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { ownerName, workText } from '../../sync/run.ts'
 import type { Job, Notice, Observe } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
-import { counted, grouped, ON_HOLD, printable } from '../../text.ts'
+import { counted, grouped, printable, refusedToken } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
 
 // What jobs do, as log lines.
@@ -28,11 +28,16 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
 
   /** Whether such a fault was told lately, of any list; else it is now. Of tokens that are held each has its own reason. */
   function isTold(event: 'retry' | 'finish', code: ErrorCode, message: string): boolean {
-    const key = `${event} ${code} ${code === 'UNAUTHORIZED' ? message.split(ON_HOLD, 1).join() : ''}`
+    const key = `${event} ${code} ${code === 'UNAUTHORIZED' ? refusedToken(message) : ''}`
     const last = toldAt.get(key) ?? Number.NEGATIVE_INFINITY
     if (ERRORS[code].ofAll && Math.abs(now() - last) < TOLD_AGAIN_MS) return true
     toldAt.set(key, now())
     return false
+  }
+
+  /** Whether why a run failed was told lately. */
+  function isKnown(error: KnownError | null): boolean {
+    return error !== null && isTold('finish', error.code, error.message)
   }
 
   return {
@@ -90,13 +95,11 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
             const { error, isInstead } = event.result
             // A refresh is reported already.
             if (isInstead) return
-            const isQuiet =
-              isExpected(event.result) || (error !== null && isTold('finish', error.code, error.message))
-            logRun(log, event.result, now() - observedAt, isQuiet)
+            logRun(log, event.result, now() - observedAt, isExpected(event.result) || isKnown(error))
             return
           }
           case 'verified':
-            logVerified(log, event.result, now() - observedAt)
+            logVerified(log, event.result, now() - observedAt, isKnown(event.result.error))
             return
           case 'request':
           case 'waited':
@@ -206,9 +209,10 @@ function logRefresh(log: Logger, result: RefreshResult): void {
   )
 }
 
-function logVerified(log: Logger, { differences, error }: VerifyResult, ms: number): void {
+function logVerified(log: Logger, { differences, error }: VerifyResult, ms: number, isQuiet: boolean): void {
   const fields = { duration_ms: ms, ...failure(error) }
-  if (!differences) log[levelOf(error)]({ event: 'not_verified', ...fields }, 'not verified')
+  if (!differences)
+    log[isQuiet ? 'debug' : levelOf(error)]({ event: 'not_verified', ...fields }, 'not verified')
   else {
     const { items, counts, moved, coverage } = differences
     log.info({ event: 'verified', ...fields, rows_seen: items, ...counts, moved, coverage }, 'verified')
