@@ -31,6 +31,7 @@ const FACTS = {
     exitCode: 1,
     meaning: 'the server asks for a longer wait than rateLimit.maxWait',
     passes: true,
+    ofAll: true,
   },
   SERVER_ERROR: { exitCode: 1, meaning: 'the server failed', passes: true, ofAll: true },
   NETWORK: { exitCode: 1, meaning: 'the server could not be reached', passes: true, ofAll: true },

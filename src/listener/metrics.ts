@@ -42,9 +42,8 @@ export async function metricsText(
   for (const job of status.jobs) {
     const names = labelsOf(job)
     const isFailing = job.failing_since !== null
-    const code = isFailing ? (job.problem?.code ?? job.error_code ?? '') : ''
     held.set({ organization: names.organization }, Number(job.held_since !== null))
-    failed.set({ ...names, error_code: code }, Number(isFailing))
+    failed.set({ ...names, error_code: job.failing_code ?? '' }, Number(isFailing))
   }
   ofLists('rows', 'Live rows of the list.', (job) => job.rows)
   ofLists(

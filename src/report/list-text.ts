@@ -92,7 +92,14 @@ export function notesOf(row: StatusRow, job: JobStatus, { maxAge, fresh, now }: 
     job.problem === null &&
       code !== null &&
       at !== null &&
+      // Since then all rows that it held back may have been listed again.
+      !(code === 'REMOVALS_HELD' && row.removals_held === 0) &&
       `last run ${inWords(now - Date.parse(at))} ago: ${causeText(code, row.error_message, row)}`,
+    // It may be failing beside what is graver.
+    job.problem !== null &&
+      job.failing_code !== null &&
+      job.failing_code !== job.problem.code &&
+      `failing since ${row.failing_since}: ${failure(row).text}`,
     row.removals_held > 0 && job.state !== 'removals held back' && removalsText(row),
   ]
   return notes.filter((note) => typeof note === 'string')
@@ -114,7 +121,7 @@ function progressText(
   ].join(', ')
   if (row.running) return `running since ${row.last_run_at}${origin === null ? '' : `: ${where}`}`
   if (!seen) return null
-  return `stopped: ${where}${origin === 'sync' && row.configured === 1 ? '; the next run continues there' : ''}`
+  return `stopped: ${where}${origin === 'sync' && row.configured === 1 ? '; the next run continues there, or begins anew after resumeWithin or with other filters' : ''}`
 }
 
 /** Of a column NAME__text that has values. */

@@ -61,11 +61,11 @@ const STEPS: Partial<Record<State, (row: StatusRow, context: StepContext) => Ste
   }),
   failing: afterFailure,
   'no answer': () => stepTo('wait: it is tried again by itself; if it lasts, tell whoever runs the API'),
-  'never read': () => SYNC,
-  overdue: ({ running }) =>
-    running
+  'never read': syncOnceAllowed,
+  overdue: (row) =>
+    row.running
       ? stepTo('look at the log of the process that is reading the list: it has written nothing for an hour')
-      : SYNC,
+      : syncOnceAllowed(row),
   unfinished: goOn,
 }
 
@@ -86,13 +86,16 @@ const STOPS = 2
 
 function afterFailure(row: StatusRow, { isServed }: StepContext): Step {
   if (row.running) return WAIT
-  // No run sends anything before the time that the server asked for.
-  if (row.error_code === 'RATE_LIMITED' && row.waiting_until !== null)
-    return stepTo(`wait until ${row.waiting_until}, or forget the wait`, 'resume')
+  if (row.error_code === 'RATE_LIMITED' && row.waiting_until !== null) return syncOnceAllowed(row)
   if (row.walk_page !== null && (row.walk_stops ?? 0) >= STOPS) return passBy(row, row.walk_page)
   const code = row.failing_code ?? ''
   if (!isErrorCode(code) || !ERRORS[code].passes) return { ...goOn(row), say: 'look at the error, then' }
   return isServed ? WAIT : { ...goOn(row), say: 'when the API answers again' }
+}
+
+/** No run sends anything before the time that the server asked for. */
+function syncOnceAllowed({ waiting_until: until }: StatusRow): Step {
+  return until === null ? SYNC : stepTo(`wait until ${until}, or forget the wait`, 'resume')
 }
 
 /** Of a page that always fails. */

@@ -54,6 +54,8 @@ export interface JobStatus extends ListRow {
   next_run_at: string | null
   /** Null without a configuration, which has the schedule. */
   overdue: boolean | null
+  /** Of the last run that failed, while the list is failing. */
+  failing_code: string | null
   /** By `--max-age` and `--fresh`; null without. */
   too_old: boolean | null
   too_stale: boolean | null
@@ -105,7 +107,7 @@ export function createStatus(facts: StatusFacts): Status {
   const processes = [...facts.daemons]
   const isServed = processes.some(({ running }) => running)
   const restart = restartText(processes)
-  const lists = facts.lists.map((list) => ({ ...list, row: presentRow(list.row, facts) }))
+  const lists = facts.lists.map((list) => ({ ...list, row: presentRow(list, facts) }))
   const paces = new Map(lists.filter(isWalking).map((list) => [list, paceOf(list, now)]))
   const known = lists.map((list) => {
     const { row, plan, tokenPlace } = list
@@ -154,14 +156,15 @@ export function createStatus(facts: StatusFacts): Status {
 const LONGEST_WAIT_MS = 86_400_000
 
 /**
- * What is true of the row at present. A wait is told while it lasts, of a list that is being read, or whose last run failed. While the
+ * What is true of the row at present. A wait is told while it lasts, of a list that is being read, or should have been. While the
  * mirror cannot be written, nothing comes of the work that it tells of.
  */
-function presentRow(row: StatusRow, { now, unusable }: StatusFacts): StatusRow {
+function presentRow({ row, plan }: ListFacts, { now, unusable }: StatusFacts): StatusRow {
   const none = { waiting_for: null, waiting_until: null }
   if (unusable !== null) return { ...row, ...none, running: false, retry_since: null }
   const left = Date.parse(row.waiting_until ?? '') - now
-  const isMeant = row.running || row.last_run_status === 'failed'
+  const isMeant =
+    row.running || row.last_run_status === 'failed' || row.last_run_at === null || plan?.dueAt != null
   return isMeant && left > 0 && left <= LONGEST_WAIT_MS ? row : { ...row, ...none }
 }
 
@@ -205,6 +208,7 @@ function jobStatus({ row, plan }: ListFacts, walkLeft: number | null, facts: Sta
     waiting_until: row.waiting_until,
     next_run_at: null,
     overdue,
+    failing_code: row.failing_since === null ? null : row.failing_code,
     too_old: isOlder(row.as_of, maxAge),
     too_stale: isOlder(row.fresh_as_of, fresh),
   }

@@ -131,15 +131,16 @@ export function verdict(status: Told, isConfigLost: boolean): string {
   const { jobs, unusable } = status
   const old = jobs.filter((job) => job.too_old || job.too_stale)
   const allowed = '--max-age or --fresh allows'
+  const attention = unusable ?? attentionText(jobs)
   const sentence =
-    unusable ??
-    attentionText(jobs) ??
+    attention ??
     (isConfigLost ? CONFIG_LOST : null) ??
     some(old, jobs, [`is older than ${allowed}`, `are older than ${allowed}`]) ??
     stateText(status) ??
     wellText(status) ??
     'there are no lists'
-  return [sentence, ...asides(status)].join('; ')
+  const unanswered = unusable === null && attention !== null ? noAnswerText(status) : null
+  return [sentence, ...(unanswered === null ? [] : [unanswered]), ...asides(status)].join('; ')
 }
 
 /** `2 of 3 lists are ...`, `all 3 lists are ...`, `the only list is ...`; null for none. */
@@ -168,12 +169,19 @@ function attentionText(jobs: readonly JobStatus[]): string | null {
 }
 
 /** What needs nobody to act yet, the gravest alone; null: nothing. */
-function stateText({ jobs, now }: Told): string | null {
+function stateText(status: Told): string | null {
+  const { jobs } = status
   const gravest = gravestFirst(jobs)[0]?.state ?? 'read'
-  const lists = jobs.filter(({ state: name }) => name === gravest)
   const { says } = STATES[gravest]
-  const sentence = says && some(lists, jobs, says)
-  if (gravest !== 'no answer') return sentence
+  const lists = jobs.filter(({ state: name }) => name === gravest)
+  return gravest === 'no answer' ? noAnswerText(status) : says && some(lists, jobs, says)
+}
+
+/** How many lists get no answer, since when and why; null: none. */
+function noAnswerText({ jobs, now }: Told): string | null {
+  const lists = jobs.filter(({ state: name }) => name === 'no answer')
+  const sentence = some(lists, jobs, STATES['no answer'].says ?? ['', ''])
+  if (sentence === null) return null
   const [since = now] = lists.flatMap(({ problem }) => problem?.since ?? []).toSorted()
   const again = lists.length === 1 ? 'it is tried again' : 'they are tried again'
   const age = inWords(Date.parse(now) - Date.parse(since))

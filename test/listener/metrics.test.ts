@@ -23,7 +23,7 @@ it('a scrape has times in seconds, 1 for what is so, and no line for what is not
   for (const status of [200, 429, 429, null]) counters.request('acme', status)
   const lists = [
     listOf('acme', { fresh_as_of: at(1), removals_held: 12 }),
-    listOf('globex', { as_of: null, ...TOKEN, ...failedBy('UNAUTHORIZED') }),
+    listOf('globex', { as_of: null, ...TOKEN, ...failedBy('FORBIDDEN') }),
   ]
 
   const lines = await scrape(lists, counters)
@@ -38,7 +38,7 @@ it('a scrape has times in seconds, 1 for what is so, and no line for what is not
     'token_held{organization="acme"} 0',
     'token_held{organization="globex"} 1',
     `last_run_failed{${acme},error_code=""} 0`,
-    `last_run_failed{${globex},error_code="UNAUTHORIZED"} 1`,
+    `last_run_failed{${globex},error_code="FORBIDDEN"} 1`,
     `rows{${acme}} 1500`,
     `rows{${globex}} 1500`,
     `as_of_timestamp_seconds{${acme}} ${(NOW - 300_000) / 1000}`,

@@ -62,7 +62,10 @@ it.each<[Partial<StatusRow>, notes: string[]]>([
   [{ ...RUNNING, retry_since: at(1) }, [`${SINCE}: page 8, 14 of 20 items seen (70 %)`]],
   [
     { ...RUNNING, running: false, last_run_status: 'failed', ...WAITING },
-    ['stopped: page 8, 14 of 20 items seen (70 %); the next run continues there', WAITS],
+    [
+      'stopped: page 8, 14 of 20 items seen (70 %); the next run continues there, or begins anew after resumeWithin or with other filters',
+      WAITS,
+    ],
   ],
   [
     { ...RUNNING, running: false, walk_origin: 'backfill' },
@@ -82,6 +85,9 @@ it.each<[Partial<StatusRow>, notes: string[]]>([
       `the API no longer lists 300 of the 1,500 rows, and ${STAY}, since they are more than the limit of one walk`,
     ],
   ],
+  [{ ...HELD, ...failedBy('FORBIDDEN', 'not yours') }, [`failing since ${at(30)}: FORBIDDEN: not yours`]],
+  // All were listed again since.
+  [{ error_code: 'REMOVALS_HELD', error_message: 'held: sync --accept-removals' }, []],
   [{ fresh_as_of: at(-9000) }, [AHEAD]],
   [{ error_code: 'NETWORK', error_message: 'away' }, ['last run 5 minutes ago: NETWORK: away']],
   [

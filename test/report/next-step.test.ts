@@ -33,6 +33,11 @@ describe('the next step', () => {
     ['read', {}, null],
     ['never read', NEVER, SYNC],
     [
+      'never read, told to wait',
+      { ...NEVER, waiting_until: at(-1) },
+      `wait until ${at(-1)}, or forget the wait: admin-mirror resume --org acme`,
+    ],
+    [
       'token refused',
       TOKEN,
       'give acme a new token (/run/secrets/acme), or if the old one is valid again: admin-mirror resume --org acme',

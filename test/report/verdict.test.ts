@@ -78,6 +78,11 @@ describe('the verdict', () => {
       `all 2 lists get no answer since ${at(3)} (3 minutes): the server could not be reached; they are tried again`,
     ],
     [
+      'without an answer, beside one that failed',
+      [failedBy('FORBIDDEN'), { running: true, retry_since: at(2), retry_error: 'NETWORK: gone' }],
+      `1 of 2 lists needs attention (1 failed: the token has no access to this organization); 1 of 2 lists gets no answer since ${at(2)} (2 minutes): the server could not be reached; it is tried again`,
+    ],
+    [
       'unfinished, one of them',
       [{ last_run_status: 'interrupted' }, {}],
       '1 of 2 lists is not read to its end yet',
