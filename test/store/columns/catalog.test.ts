@@ -28,7 +28,6 @@ it.each([
   ['INTEGER', true, 'INTEGER'],
   ['INTEGER', false, 'TEXT'],
   ['TEXT', true, 'TEXT'],
-  ['TEXT', false, 'TEXT'],
 ] as const)('a key column that is %s becomes, with a JSON integer (%s), %s', (type, integer, expected) => {
   const columns = type ? [{ name: 'id', path: '$.id', type, role: 'key', wide: false } as const] : []
   const key = [[{ text: '1', integer }]]

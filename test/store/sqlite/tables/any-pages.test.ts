@@ -1,13 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { parseExact } from '../../../../src/json/exact.ts'
-import {
-  canonicalNumber,
-  isJsonObject,
-  isRawNumber,
-  type JsonObject,
-  numberText,
-} from '../../../../src/json/value.ts'
+import { canonicalNumber, isJsonObject, type JsonObject, numberText } from '../../../../src/json/value.ts'
 import { type Leaf, sqlitePath } from '../../../../src/store/columns/column.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
@@ -74,41 +68,19 @@ function expectRow({ connection }: TestMirror, text: string): void {
   const leaves = leavesOf(item(text)).filter(([[first], value]) => value !== null && first !== 'the id')
   const values = new Map(leaves.map(([path, value]) => [sqlitePath(path), value as Leaf]))
   const filled = columns.filter(({ name }) => row[name] !== null)
-  const cells = filled.map(({ name, path }) => [path, meaningOfCell(row[name], values.get(path))] as const)
-  expect(cells).toHaveLength(values.size)
-  expect(new Map(cells)).toEqual(new Map([...values].map(([path, value]) => [path, meaningOf(value)])))
+  expect(filled.map(({ path }) => path).toSorted()).toEqual([...values.keys()].toSorted())
+  for (const { name, path } of filled)
+    expect([path, row[name], holds(row[name], values.get(path))]).toEqual([path, row[name], true])
 }
 
-/**
- * The value in a form that can be compared with a cell: a fraction by its double, other numbers by their
- * decimal value.
- */
-function meaningOf(value: Leaf): string {
-  if (typeof value === 'boolean') return String(value)
-  if (typeof value === 'string') return value.toWellFormed()
-  return Array.isArray(value) ? JSON.stringify(value) : numberMeaning(numberText(value))
-}
-
-function meaningOfCell(cell: unknown, value: Leaf | undefined): string {
-  if (typeof value === 'boolean') return { 0: 'false', 1: 'true' }[String(cell)] ?? String(cell)
+/** Whether a cell is the value: a fraction by its double, all other numbers by their decimal value. */
+function holds(cell: unknown, value: Leaf | undefined): boolean {
+  if (value === undefined) return false
+  if (typeof value === 'boolean') return cell === String(value) || cell === (value ? 1n : 0n)
+  if (Array.isArray(value)) return cell === JSON.stringify(value)
+  if (typeof value === 'string' && typeof cell === 'string') return cell === value.toWellFormed()
   // A text that is a number is that number in a numeric column.
-  if (typeof value === 'string' && typeof cell !== 'string')
-    return numberMeaning(String(cell)) === numberMeaning(value) ? meaningOf(value) : String(cell)
-  const isNumber = typeof value === 'number' || (value !== undefined && isRawNumber(value))
-  if (isNumber && typeof cell === 'number')
-    return holds(cell, numberText(value)) ? meaningOf(value) : String(cell)
-  return isNumber ? numberMeaning(String(cell)) : String(cell)
-}
-
-/** Whether a REAL is the number: a whole one to its last digit, a fraction by its double. */
-function holds(real: number, text: string): boolean {
-  const canonical = canonicalNumber(text)
-  return /[.e]/.test(canonical) ? Number(text) === real : BigInt(canonical) === BigInt(real)
-}
-
-function numberMeaning(text: string): string {
-  const canonical = canonicalNumber(text)
-  const double = Number(text)
-  const isFraction = /\.|e-/.test(canonical) && Number.isFinite(double) && double !== 0
-  return isFraction ? canonicalNumber(String(double)) : canonical
+  const number = canonicalNumber(typeof value === 'string' ? value : numberText(value))
+  if (typeof cell !== 'number') return canonicalNumber(String(cell)) === number
+  return /[.e]/.test(number) ? Number(number) === cell : BigInt(number) === BigInt(cell)
 }
