@@ -16,38 +16,29 @@ const HOUR = 3_600_000
 /** The epoch of the job where this process can take it. */
 const epochOf = async (leases: Leases) => (await leases.take(JOB, false))?.epoch ?? null
 
-/** A mirror that several processes have open. */
-export interface LeasedMirror {
-  /** The connection of one more process. */
-  open(): Promise<Runner>
-}
-
-export function describeLeases(kind: string, openMirror: () => Promise<LeasedMirror>): void {
+/** `openMirror`: makes one; its `open` returns the connection of one more process. */
+export function describeLeases(kind: string, openMirror: () => Promise<{ open(): Promise<Runner> }>): void {
   describe(`${kind}: the owner of a job`, () => {
+    let open: () => Promise<Runner>
     let runner: Runner
     let first: Leases & { name: string }
     let clock: { ms: number }
-    /** One more process. `waiting` happens before each of its writes, as others go first where a file is locked. */
-    let another: (
-      options?: Partial<LeaseOptions>,
-      waiting?: () => unknown,
-    ) => Promise<Leases & { name: string }>
-
     beforeEach(async () => {
-      const mirror = await openMirror()
-      runner = await mirror.open()
+      open = (await openMirror()).open
+      runner = await open()
       clock = { ms: Date.now() }
-      const now = () => clock.ms
-      first = testLeases(runner, { now })
-      another = async (options = {}, waiting = () => {}) => {
-        const { reading, writing } = await mirror.open()
-        const after: Runner['writing'] = async (begin) => {
-          await waiting()
-          return writing(begin)
-        }
-        return testLeases({ reading, writing: after }, { now, ...options })
-      }
+      first = testLeases(runner, { now: () => clock.ms })
     })
+
+    /** One more process. `waiting` happens before each of its writes, as others go first where a file is locked. */
+    async function another(options: Partial<LeaseOptions> = {}, waiting: () => unknown = () => {}) {
+      const { reading, writing } = await open()
+      const after: Runner['writing'] = async (begin) => {
+        await waiting()
+        return writing(begin)
+      }
+      return testLeases({ reading, writing: after }, { now: () => clock.ms, ...options })
+    }
 
     /** What a process that has taken the job with this epoch still may. */
     const write = (epoch: number | null) =>
@@ -170,9 +161,9 @@ export function describeLeases(kind: string, openMirror: () => Promise<LeasedMir
 
     it('gives back with its next word what it could not give back, and no more', async () => {
       let isRefused = false
-      const writing: Runner['writing'] = (begin) =>
-        isRefused ? Promise.reject(new Error('refused')) : runner.writing(begin)
-      const leases = testLeases({ reading: runner.reading, writing }, { now: () => clock.ms })
+      const leases = await another({}, () => {
+        if (isRefused) throw new Error('refused')
+      })
       const own = await epochOf(leases)
       await leases.take(KEPT, false)
       isRefused = true
@@ -205,35 +196,30 @@ export function describeLeases(kind: string, openMirror: () => Promise<LeasedMir
       clock.ms += 70_000
       expect(await isRunning()).toEqual([false])
     })
-  })
 
-  describe(`${kind}: a start`, () => {
-    it('is known while it lives, and after its death until the next one begins', async () => {
-      const mirror = await openMirror()
-      const runner = await mirror.open()
+    it('is known as a start while it lives, and after its death until the next one begins', async () => {
       const dead = new Set<string>()
       const isAlive: IsAlive = (name) => !dead.has(name)
-      let ms = Date.now()
-      const start = async () => testLeases(await mirror.open(), { isAlive, now: () => ms++ })
+      const start = () => another({ isAlive, now: () => clock.ms++ })
       const told = async () =>
-        (await runner.reading(daemons(isAlive, Date.now()))).map(({ pid, running, configuration }) => {
+        (await runner.reading(daemons(isAlive, clock.ms))).map(({ pid, running, configuration }) => {
           expect(pid).toBe(process.pid)
           return [configuration, running]
         })
-      const [first, second, third] = [await start(), await start(), await start()]
+      const [one, two, three] = [await start(), await start(), await start()]
 
-      await first.announce('one')
-      await second.announce('two')
-      dead.add(first.name)
-      await first.close()
+      await one.announce('one')
+      await two.announce('two')
+      dead.add(one.name)
+      await one.close()
       expect(await told()).toEqual([
         ['one', false],
         ['two', true],
       ])
-      second.withdraw()
-      await second.close()
+      two.withdraw()
+      await two.close()
       expect(await told()).toEqual([['one', false]])
-      await third.announce('three')
+      await three.announce('three')
       expect(await told()).toEqual([['three', true]])
     })
   })

@@ -4,9 +4,9 @@ import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
 import type { RefreshState } from '../../src/sync/refresh/state.ts'
 import { filtersText } from '../../src/sync/resume.ts'
-import type { BeginRun, Lease, Removals, Run, RunOutcome, Store, Walk } from '../../src/sync/store.ts'
+import { noTraffic } from '../../src/sync/run.ts'
+import type { BeginRun, Lease, Removals, RunOutcome, Store } from '../../src/sync/store.ts'
 import type { Job, WalkOutcome } from '../../src/sync/types.ts'
-import type { PageResult } from '../../src/sync/walk.ts'
 import type { Clock } from '../helpers/clock.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
@@ -14,47 +14,25 @@ import { BEGIN } from '../helpers/test-mirror.ts'
 
 // A store on either database: how it is written to by hand, and how it is looked at.
 
-/** A store, and the clock by which its pages are written. */
-interface Staged {
-  store: Store
-  clock: Pick<Clock, 'now'>
-}
-
-/** A run under way, into whose walk answers are written by hand. */
-export interface OpenRun {
-  lease: Lease
-  run: Run
-  walk: Walk
-  writer: PageWriter
-  /** Writes one answer with these items. */
-  page(...texts: string[]): Promise<PageResult>
-  missing(atOnce?: boolean): ReturnType<Store['findMissing']>
-  close(
-    removals?: Removals,
-    outcome?: WalkOutcome | null,
-    refresh?: RefreshState,
-  ): ReturnType<Store['closeWalk']>
-  finish(status: RunOutcome['status'], code?: string | null): ReturnType<Store['finishRun']>
-}
-
 export const STEADY: WalkOutcome = { coverage: 'steady', untrusted: null }
 
-const NO_TRAFFIC = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+/** A run under way, into whose walk answers are written by hand. */
+export type OpenRun = Awaited<ReturnType<typeof begin>>
 
 /**
  * Begins a run of a full walk of acme's orders, or what is said instead. The run may write until another one begins; unless it keeps the job, others
  * find that free.
  */
 export async function begin(
-  { store, clock }: Staged,
+  { store, clock }: { store: Store; clock: Pick<Clock, 'now'> },
   job = jobOf(),
   { keepsJob = false, ...changed }: Partial<BeginRun> & { keepsJob?: boolean } = {},
-): Promise<OpenRun> {
+) {
   const lease = await leaseOf(store, job)
   if (!keepsJob) await store.release(lease)
   const filters = filtersText(job.collection.filters)
   const { runId, walk } = await store.beginRun(lease, { ...BEGIN, filters, ...changed })
-  const run = { id: runId, traffic: NO_TRAFFIC }
+  const run = { id: runId, traffic: noTraffic() }
   const writer = new PageWriter({ store, lease, run, walk })
   const times = createPageTimes(lease, clock.now)
   const ledger = await ledgerOf(store, walk.id)
@@ -65,7 +43,8 @@ export async function begin(
     run,
     walk,
     writer,
-    page(...texts) {
+    /** Writes one answer with these items. */
+    page(...texts: string[]) {
       number++
       const ofList = { next: null, total: null, lastPage: null }
       const page = pageOf(texts, { ...ofList, number })
@@ -79,9 +58,13 @@ export async function begin(
     },
     missing: (atOnce = false) =>
       store.findMissing(lease, { walkId: walk.id, keyed: seen.size, isSeen: (id) => seen.has(id), atOnce }),
-    close: (removals = 'none', outcome = STEADY, refresh) =>
-      store.closeWalk(lease, { walkId: walk.id, run, outcome, removals, refresh: refresh ?? null }),
-    finish: (status, code = null) => store.finishRun(run, { status, errorCode: code, errorMessage: code }),
+    close: (
+      removals: Removals = 'none',
+      outcome: WalkOutcome | null = STEADY,
+      refresh: RefreshState | null = null,
+    ) => store.closeWalk(lease, { walkId: walk.id, run, outcome, removals, refresh }),
+    finish: (status: RunOutcome['status'], code: string | null = null) =>
+      store.finishRun(run, { status, errorCode: code, errorMessage: code }),
   }
 }
 
@@ -139,18 +122,6 @@ export function openedStore(lookedAt: LookedAt) {
     /** Of each superseded version: its id and why it ended, in the order of the ids. */
     async history(job = jobOf()): Promise<[id: string, reason: string][]> {
       return (await of('history', job)).map(({ id, _reason }) => [String(id), String(_reason)])
-    },
-    /** The lines of `sync_runs`, the oldest first. */
-    async runs() {
-      const found = await rows(
-        'SELECT status, CAST(rows_removed AS INTEGER) AS rows_removed FROM sync_runs ORDER BY id',
-      )
-      return found as { status: string; rows_removed: number }[]
-    },
-    /** The types in `sync_columns` of orders, by column. */
-    async columns(): Promise<Record<string, string>> {
-      const found = await rows(`SELECT "column", type FROM sync_columns WHERE collection = 'orders'`)
-      return Object.fromEntries(found.map(({ column, type }) => [String(column), String(type)]))
     },
     misfits: () => read(misfitColumns()),
     /** What `status` reads of the first job. */
