@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { assertKnownVersion, BASELINE, LATEST_VERSION, stepsFrom } from '../../src/store/schema.ts'
+import { assertKnownVersion, BASELINE, stepsFrom } from '../../src/store/schema.ts'
 import { problemsOf, SMALLEST } from '../config/config-files.ts'
-import { OUTSIDE_READERS } from '../helpers/outside-readers.ts'
 import { openTestMirror } from '../helpers/test-mirror.ts'
 import { begin } from './stage.ts'
 
@@ -20,42 +19,24 @@ describe('a step to the next version', () => {
   })
 })
 
-describe('a mirror of another version', () => {
-  it.each([
-    [1, /^mirror.db was made by a version before 1\.0\.0.*read the lists again into a new file/],
-    [BASELINE - 1, /before 1\.0\.0/],
-    [LATEST_VERSION + 1, /^mirror.db was made by a newer admin-mirror/],
-  ])('%i is refused', (version, message) => {
-    expect(() => assertKnownVersion(version, 'mirror.db')).toThrow(message)
-  })
+it('a mirror of a version before 1.0.0 is refused', () => {
+  const told = /^mirror.db was made by a version before 1\.0\.0.*read the lists again into a new file/
 
-  it.each([0, LATEST_VERSION])('%i is not', (version) => {
-    expect(() => assertKnownVersion(version, 'mirror.db')).not.toThrow()
-  })
+  expect(() => assertKnownVersion(BASELINE - 1, 'mirror.db')).toThrow(told)
 })
 
-describe('a table WITHOUT ROWID', () => {
-  it('has the columns of its key first, as sqlite3 of Debian 12 requires', async () => {
-    const test = openTestMirror()
-    const { page } = await begin(test)
-    await page('{"no":"key"}', '{"id":1,"lines":[{"sku":"a"}]}')
+it('a table WITHOUT ROWID has the columns of its key first, as sqlite3 of Debian 12 requires', async () => {
+  const test = openTestMirror()
+  await (await begin(test)).page('{"no":"key"}', '{"id":1,"lines":[{"sku":"a"}]}')
 
-    const tables = test.rows("SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr = 1")
+  const tables = test.rows("SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr = 1")
 
-    expect(tables).toContainEqual({ name: 'sync_rejects' })
-    for (const { name } of tables) {
-      const places = test.rows('SELECT pk FROM pragma_table_info(?) ORDER BY cid', name).map(({ pk }) => pk)
-      const key = places.filter((place) => place !== 0)
-      expect(places.slice(0, key.length), String(name)).toEqual(key.map((_, index) => index + 1))
-    }
-  })
-
-  it.each(OUTSIDE_READERS)('is sound for $name', async ({ read }) => {
-    const test = openTestMirror()
-    await (await begin(test)).page('{"no":"key"}', '{"id":1}')
-
-    expect(read(test.file, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
-  })
+  expect(tables).toContainEqual({ name: 'sync_rejects' })
+  for (const { name } of tables) {
+    const places = test.rows('SELECT pk FROM pragma_table_info(?) ORDER BY cid', name).map(({ pk }) => pk)
+    const key = places.filter((place) => place !== 0)
+    expect(places.slice(0, key.length), String(name)).toEqual(key.map((_, index) => index + 1))
+  }
 })
 
 it('no collection can have the name of anything that the mirror creates', async () => {

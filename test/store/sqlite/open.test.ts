@@ -144,7 +144,6 @@ it('a pipe in the place of the mirror is refused without a wait', () => {
 it.runIf(CAN_BE_REFUSED).each<[what: string, name: string, isMade: boolean, mode: number]>([
   ['a new file in a read-only folder', 'mirror.db', false, 0o555],
   ['a new folder in one', 'data/mirror.db', false, 0o555],
-  ['a mirror in one', 'mirror.db', true, 0o555],
   ['a read-only mirror', 'mirror.db', true, 0o777],
 ])(
   'what this user may not write is refused, and nothing is created beside it: %s',

@@ -1,5 +1,4 @@
 import fs from 'node:fs'
-import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
@@ -54,8 +53,6 @@ function replace(file: string): void {
 describe('a file in use', () => {
   it.each<[string, string, (file: string) => void, RegExp]>([
     ['is deleted', '', (file) => fs.rmSync(file), /deleted or moved away.*put it back/],
-    ['is moved', '', (file) => fs.renameSync(file, `${file}.old`), /deleted or moved away/],
-    ['is deleted with its folder', '', deleteFolder, /deleted or moved away/],
     ['is replaced', '', replace, /replaced by another file/],
     ['is emptied', '', (file) => fs.truncateSync(file), /was emptied/],
     ['loses its -wal', '-wal', (file) => fs.rmSync(file), /-wal was deleted or moved away/],
@@ -74,7 +71,3 @@ describe('a file in use', () => {
     }
   })
 })
-
-function deleteFolder(file: string): void {
-  fs.rmSync(path.dirname(file), { recursive: true })
-}

@@ -32,18 +32,14 @@ async function scene() {
   return { test, acme }
 }
 
-it.each([
-  ['whose column becomes REAL', '{"id":4,"total":0.5,"state":"open"}', ['INTEGER', 'REAL']],
-  ['whose key becomes TEXT', '{"id":"x-4","total":5,"state":"open"}', ['TEXT', 'INTEGER']],
-  ['of both', '{"id":"x-4","total":0.5,"state":"open"}', ['TEXT', 'REAL']],
-])('a table %s keeps every row, and what users have put there', async (_what, item, types) => {
+it('a table whose column becomes REAL and whose key becomes TEXT keeps every row, and what users have put there', async () => {
   const { test, acme } = await scene()
   const before = [ofUser(test), rowsOf(test)]
 
-  await acme.page(item)
+  await acme.page('{"id":"x-4","total":0.5,"state":"open"}')
 
   const declared = `SELECT type FROM pragma_table_info('orders') WHERE name IN ('id', 'total')`
-  expect(test.rows(declared).map(({ type }) => type)).toEqual(types)
+  expect(test.rows(declared).map(({ type }) => type)).toEqual(['TEXT', 'REAL'])
   expect([ofUser(test), rowsOf(test)]).toEqual(before)
   expect(test.rows(`SELECT name FROM sqlite_schema WHERE name LIKE '%@_new@_%' ESCAPE '@'`)).toEqual([])
   expect(test.value('PRAGMA integrity_check')).toBe('ok')
