@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import { inspect } from 'node:util'
-import { brotliCompressSync, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { RequestError } from 'got'
 import { describe, expect, it } from 'vitest'
 import { createHttpGet, type HttpOptions } from '../../src/api/http.ts'
@@ -11,7 +11,6 @@ import { JobError, type KnownError } from '../../src/errors.ts'
 import { createSelfSigned } from '../helpers/certificate.ts'
 import { serve } from '../helpers/list-server.ts'
 import { listen } from '../helpers/loopback.ts'
-import { createSetting, pageText } from './helpers/api.ts'
 
 // What a server does to a connection, over real sockets.
 
@@ -49,11 +48,10 @@ const encoded = (encoding: string, body: Uint8Array) =>
 const secured = (url: URL) => new URL(url.href.replace(/^http:/, 'https:'))
 
 /** Half a response, and then its end as it comes. */
-const breakingOff = (length: number | null, end: (socket: Socket | null) => void) =>
-  serving((response) => {
-    if (length !== null) response.setHeader('content-length', length)
-    response.write('[1,2,', () => setImmediate(() => end(response.socket)))
-  })
+const breakingOff = (end: (socket: Socket | null) => void) =>
+  serving((response) =>
+    response.setHeader('content-length', 1000).write('[1,2,', () => setImmediate(() => end(response.socket))),
+  )
 
 function endless(response: ServerResponse): void {
   const more = () => {
@@ -62,23 +60,18 @@ function endless(response: ServerResponse): void {
   more()
 }
 
-function every10Ms(socket: Socket | null, text: string): void {
-  const timer = setInterval(() => socket?.write(text), 10)
-  socket?.on('close', () => clearInterval(timer))
+function trickle(response: ServerResponse): void {
+  const timer = setInterval(() => response.write(' '), 10)
+  response.on('close', () => clearInterval(timer))
 }
-
-const trickle: Answer = (response) => response.write(' ', () => every10Ms(response.socket, '1\r\n \r\n'))
 
 /** An alert of TLS, by its number. */
 const alert = (number: number) => async () =>
   secured(await serveBytes(Buffer.from([0x15, 3, 3, 0, 2, 2, number]))())
 
 const HTTP = 'HTTP/1.1 200 OK\r\n'
-const INTERIM = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'
 const TWO_LENGTHS = 'Content-Length: 2\r\nContent-Length: 3'
 const whole = gzipSync(JSON.stringify(Array.from({ length: 5000 }, (_, index) => index * 7919)))
-const damaged = Buffer.concat([whole.subarray(0, 200), Buffer.alloc(200, 7), whole.subarray(400)])
-const tooLarge = Buffer.alloc(LIMIT + 1)
 const NO_JSON = Buffer.from('{"data":[]}')
 
 const JOB = 'JobError'
@@ -90,18 +83,12 @@ const LARGER = /^BAD_RESPONSE the answer is larger than api.maxResponseBytes \(1
 describe('a request without a whole answer', () => {
   it.each<[what: string, start: () => Promise<URL>, typeof JOB | typeof AGAIN, RegExp]>([
     ['a reset', () => serveRaw((one) => one.resetAndDestroy()), AGAIN, /^NETWORK .* \(ECONNRESET\) at http:/],
-    ['a reset in mid-body', breakingOff(1000, (one) => (one as Socket).resetAndDestroy()), AGAIN, /^NETWORK/],
-    ['a body that is shorter than its length', breakingOff(1000, (one) => one?.end()), AGAIN, /^NETWORK/],
-    ['half of the chunks', breakingOff(null, (one) => one?.end()), AGAIN, /^NETWORK/],
-    ['headers that break off', serveBytes(`${HTTP}Content-Le`), AGAIN, /^NETWORK/],
-    ['a broken handshake', async () => secured(await serveRaw((one) => one.destroy())), AGAIN, /^NETWORK/],
+    ['a reset in mid-body', breakingOff((one) => one?.resetAndDestroy()), AGAIN, /^NETWORK/],
+    ['a body that is shorter than its length', breakingOff((one) => one?.end()), AGAIN, /^NETWORK/],
     ['an alert of TLS', alert(80), AGAIN, /EPROTO: tlsv1 alert internal error/],
     ['half of a gzip', encoded('gzip', whole.subarray(0, 9000)), AGAIN, / breaks off.*\(Z_BUF/],
-    ['a damaged gzip', encoded('gzip', damaged), AGAIN, /^BAD_RESPONSE.*Z_DATA_ERROR/],
     ['half of a brotli', encoded('br', brotliCompressSync(whole).subarray(0, -20)), AGAIN, /^BAD_RESPONSE/],
     ['half of a zstd', encoded('zstd', zstdCompressSync(whole).subarray(0, -20)), AGAIN, /^BAD_RESPONSE/],
-    ['nothing', serving(() => {}), AGAIN, LATE],
-    ['interim answers for ever', () => serveRaw((socket) => every10Ms(socket, INTERIM)), AGAIN, LATE],
     ['a body that trickles', serving(trickle), AGAIN, LATE],
     ['no TLS there', async () => secured(await serveBytes(`${HTTP}\r\n`)()), JOB, / speaks no TLS; look/],
     ['a certificate of nobody', serving(() => {}, createSelfSigned()), JOB, /^NETWORK.* NODE_EXTRA_CA/],
@@ -111,14 +98,11 @@ describe('a request without a whole answer', () => {
     ['a certificate of ours', alert(116), JOB, /^NETWORK the server asks for a certificate of this client/],
     ['SSH', serveBytes('SSH-2.0-OpenSSH_9.2\r\n'), JOB, / not HTTP.*\(HPE_INVALID_CONSTANT/],
     ['two lengths', serveBytes(`${HTTP}${TWO_LENGTHS}\r\n\r\n[]`), JOB, /^BAD_RESPONSE.*breaks its rules/],
-    ['folded headers', serveBytes(`${HTTP}X-A: a\r\n b: c\r\n\r\n`), JOB, /^BAD_RESPONSE.*breaks its rules/],
     ['headers beyond 16 kB', serveBytes(`${HTTP}X: ${'x'.repeat(20_000)}\r\n\r\n`), JOB, / 16 kB of headers/],
     ['gzip that is none', encoded('gzip', NO_JSON), JOB, NOT_COMPRESSED],
     ['zstd that is none', encoded('zstd', NO_JSON), JOB, NOT_COMPRESSED],
-    ['raw deflate', encoded('deflate', deflateRawSync('[]')), JOB, NOT_COMPRESSED],
-    ['a body beyond the limit', serving((response) => response.end(tooLarge)), JOB, LARGER],
     ['a body without an end', serving(endless), JOB, LARGER],
-    ['a body that unpacks to too much', encoded('gzip', gzipSync(tooLarge)), JOB, LARGER],
+    ['a body that unpacks to too much', encoded('gzip', gzipSync(Buffer.alloc(LIMIT + 1))), JOB, LARGER],
   ])('is tried again where that may help, and says what came: %s', async (_what, start, name, says) => {
     const error = (await errorOf(await start(), says === LATE ? 200 : undefined)) as KnownError
 
@@ -128,8 +112,6 @@ describe('a request without a whole answer', () => {
 
   it.each([
     ['ECONNREFUSED', 'RetryableError', ' at https://x.example, where nothing listens'],
-    ['ENOTFOUND', 'RetryableError', ' at https://x.example, a name that is not known'],
-    ['EACCES', 'RetryableError', 'which this machine may not connect to (a firewall?)'],
     ['EIO', 'RetryableError', 'the network failed (EIO) at https://x.example'],
     ['CERT_HAS_EXPIRED', 'JobError', "or this machine's clock is wrong; look at both"],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'JobError', 'is for another host; look at api.baseUrl'],
@@ -189,13 +171,8 @@ describe('an answer', () => {
     })
   })
 
-  it.each<[string, (bytes: Buffer) => Uint8Array]>([
-    ['identity', (bytes) => bytes],
-    ['gzip', gzipSync],
-    ['br', brotliCompressSync],
-    ['zstd', zstdCompressSync],
-  ])('is returned decompressed, up to the limit: %s', async (encoding, compress) => {
-    const { body } = await ask(await encoded(encoding, compress(Buffer.alloc(LIMIT, 0xff)))())
+  it('is returned decompressed, up to the limit', async () => {
+    const { body } = await ask(await encoded('zstd', zstdCompressSync(Buffer.alloc(LIMIT, 0xff)))())
 
     expect([body.length, body[0]]).toEqual([LIMIT, 0xff])
   })
@@ -211,19 +188,15 @@ describe('an answer', () => {
 })
 
 describe('an abort', () => {
-  it.each<[string, Answer]>([
-    ['before the headers', () => {}],
-    ['in mid-body', (response) => response.write('[1,')],
-  ])('ends a request at once, with its own reason: %s', async (_case, answer) => {
+  it('ends a request at once, with its own reason', async () => {
     const stop = new AbortController()
     const closed = Promise.withResolvers<void>()
     const url = await serving((response) => {
       response.socket?.on('close', () => closed.resolve())
-      answer(response)
-      setImmediate(() => stop.abort(new Error('stopped')))
+      response.write('[1,', () => stop.abort(new Error('stopped')))
     })()
 
-    await expect(ask(url, 20_000, stop.signal)).rejects.toThrow(new Error('stopped'))
+    await expect(ask(url, 600_000, stop.signal)).rejects.toThrow(new Error('stopped'))
     await closed.promise
   })
 
@@ -239,42 +212,14 @@ describe('an abort', () => {
   })
 })
 
-const behind = (socket: Socket, answer: string) =>
-  socket.write(answer, () => setImmediate(() => socket.write(answer)))
+it('a connection is kept for the next request', async () => {
+  const sockets = new Set<Socket | null>()
+  const url = await serving((response) => {
+    sockets.add(response.socket)
+    response.end('[]')
+  })()
+  const get = createHttpGet(OPTIONS)
+  for (let request = 0; request < 4; request++) await get(url, {}, new AbortController().signal)
 
-describe('a connection', () => {
-  it('is kept for the next request', async () => {
-    const sockets = new Set<Socket | null>()
-    const url = await serving((response) => {
-      sockets.add(response.socket)
-      response.end('[]')
-    })()
-    const get = createHttpGet(OPTIONS)
-    for (let request = 0; request < 4; request++) await get(url, {}, new AbortController().signal)
-
-    expect(sockets.size).toBe(1)
-  })
-
-  it.each<[string, (socket: Socket, answer: string) => void, number]>([
-    ['together with it', (socket, answer) => socket.write(answer + answer), 0],
-    ['right behind it', behind, 0],
-    ['while the connection is idle', behind, 50],
-  ])('on which an answer comes twice is not used again: %s', async (_when, write, idleMs) => {
-    let asked = 0
-    const url = await serveRaw((socket) => {
-      const answer = () => {
-        const body = pageText(++asked, 3)
-        write(socket, `${HTTP}Content-Length: ${body.length}\r\n\r\n${body}`)
-      }
-      socket.on('data', answer)
-      answer()
-    })
-    const { fetchPage } = createSetting(url.origin)
-
-    for (const page of [1, 2, 3]) {
-      expect(await fetchPage(page)).toMatchObject({ number: page, items: [{ text: `{"id":${page}}` }] })
-      if (idleMs > 0) await new Promise((resolve) => setTimeout(resolve, idleMs))
-    }
-    expect(asked).toBe(3)
-  })
+  expect(sockets.size).toBe(1)
 })

@@ -34,9 +34,6 @@ function waitOf(budget: Partial<Budget>, changed: Partial<RateRules> = {}, urgen
 
 describe('the next request', () => {
   it.each<[string, Partial<Budget>, [number, string] | null]>([
-    ['goes at once when nothing is known', {}, null],
-    ['goes at once while the window has some left', budgetWith({ left: 1 }), null],
-    ['waits for the end of a window that has none left', budgetWith({ left: 0 }), [20_000, LIMIT]],
     ['goes at once when the window has ended', budgetWith({ left: 0, endsAt: NOW }), null],
     ['waits for the end of a pause', { closedUntil: NOW + 5000 }, [5000, PAUSE]],
     ['waits for what takes longest', budgetWith({ left: 0 }, { closedUntil: NOW + 5000 }), [20_000, LIMIT]],
@@ -53,11 +50,8 @@ describe('the next request', () => {
 
   // How many seconds ago permits were taken, and how many seconds the next one waits.
   it.each<[string, number, number[], number | null]>([
-    ['goes at once where one fewer was sent than it allows', 3, [50, 50], null],
     ['goes when a place is free', 3, [50, 40, 20, 20], 21],
-    ['waits for nothing older than that', 1, [61], null],
     ['goes two minutes after the last one at 0.5', 0.5, [100], 21],
-    ['takes the whole part of 1.9', 1.9, [50], 11],
     ['waits no longer for what a clock wrote that was ahead', 1, [-9000], 61.5],
   ])('under a ceiling of our own %s', (_case, requestsPerMinute, ages, wait) => {
     const waited = waitOf({ sent: ages.map((age) => [NOW - age * SECOND, 1]) }, { requestsPerMinute })
@@ -68,11 +62,8 @@ describe('the next request', () => {
   // 6 of 60 are the refreshes' part: one in 10 seconds.
   it.each<[string, Urgency, Partial<Budget>, Partial<RateRules>, number | null]>([
     ['waits until its part is released', 'walk', budgetWith({ left: 1 }), {}, 10_000],
-    ['waits as an older page, too', 'older', budgetWith({ left: 1 }), {}, 10_000],
     ['goes where more is released', 'walk', budgetWith({ left: 2 }), {}, null],
     ['goes if it is a refresh', 'refresh', budgetWith({ left: 1 }), {}, null],
-    ['goes at the end of the window', 'walk', budgetWith({ left: 1, endsAt: NOW + 9999 }), {}, null],
-    ['goes where refreshes have no part', 'walk', budgetWith({ left: 1 }), { refreshPercent: 0 }, null],
     ['goes a minute later', 'walk', budgetWith({ left: 1 }, { refreshedAt: NOW - MINUTE }), {}, null],
     ['waits under a ceiling', 'walk', { sent: [[NOW - 41_000, 59]] }, { requestsPerMinute: 60 }, 10_000],
   ])('after a refresh %s', (_case, urgency, budget, rules, wait) => {
@@ -123,21 +114,18 @@ it('a window that is used up for hours is a pause also where the answer to its l
 })
 
 describe('an answer', () => {
-  it.each<[string, RateHeaders, number, Partial<Window> | null]>([
-    ['counts what was used as ours', announced(60, 50), 100, { endsAt: NOW + 61_000, left: 50 }],
+  it.each<[string, RateHeaders, number, Partial<Window>]>([
     ['says when it ends', announced(60, 50, 12_000), 100, { endsAt: NOW + 13_000, left: 50 }],
     ['is of a share', announced(60, 50), 50, { endsAt: NOW + 61_000, left: 20 }],
-    ['announces no limit', NOTHING, 100, null],
   ])('that is the first to announce a limit shows its window: %s', (_case, announcement, percent, window) => {
     const { window: shown } = answerTo(FRESH, announcement, BEGUN, { ...RULES, sharePercent: percent })
 
-    expect(shown).toEqual(window && { begunAt: BEGUN, ...window })
+    expect(shown).toEqual({ begunAt: BEGUN, ...window })
   })
 
   it.each<[string, Partial<Window>, RateHeaders, number, Partial<Window>]>([
     ['lowers what is left', {}, announced(60, 20), BEGUN, { left: 20 }],
     ['in another order raises nothing', {}, announced(60, 32), BEGUN, {}],
-    ['that announces nothing changes nothing', {}, NOTHING, BEGUN, {}],
     ['of an earlier window says nothing', {}, announced(60, 0), BEGUN - 1, {}],
     [
       'that is the first ends it',
@@ -160,7 +148,6 @@ describe('an answer', () => {
   it.each<[string, RateHeaders, number]>([
     ['leaves nothing for a day', announced(60, 0, DAY), DAY + SECOND],
     ['leaves nothing for a minute', announced(60, 0, MINUTE), 0],
-    ['leaves something for an hour', announced(60, 1, 60 * MINUTE), 0],
     ['asks for a pause', { ...NOTHING, retryAfterMs: 5000 }, 5000],
   ])('that %s closes the budget for so long', (_case, announcement, wait) => {
     expect(answerTo(budgetWith({}), announcement).closedUntil).toBe(wait === 0 ? 0 : NOW + wait)
@@ -181,7 +168,6 @@ describe('a 429', () => {
   it.each<[string, Partial<RateHeaders>, Budget, number]>([
     ['as long as it says', { retryAfterMs: 5000, resetMs: 9000 }, FRESH, 5000],
     ['until its reset', { resetMs: 10_000 }, FRESH, 10_000],
-    ['a moment, when it says 0', { retryAfterMs: 0 }, FRESH, 0],
     ['the fallback, when it says nothing', {}, FRESH, 60_000],
     ['the rest of a longer window, when it says nothing', {}, budgetWith({ endsAt: NOW + 61_000 }), 61_000],
     ['a second, when the second in a row says 0', { retryAfterMs: 0 }, { ...FRESH, refused: 1 }, 1000],
@@ -206,12 +192,9 @@ describe('a 429', () => {
 
 it.each([
   [{}, null],
-  [{ requestsPerMinute: 300 }, 300],
   [{ requestsPerMinute: 0.5 }, 0.5],
   [{ requestsPerMinute: 1.5 }, 1],
-  [{ limit: 60 }, 60],
   [{ limit: 60, requestsPerMinute: 30 }, 30],
-  [{ limit: 60, requestsPerMinute: 300 }, 60],
   [{ limit: 60, sharePercent: 50 }, 30],
   // A share of almost nothing still lets one through.
   [{ limit: 60, sharePercent: 1 }, 1],

@@ -8,11 +8,6 @@ const seconds = (ms: number) => String(ms / 1000)
 
 it.each<[string, Headers, Partial<RateHeaders>]>([
   [
-    'a success of Laravel',
-    { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '59' },
-    { limit: 60, remaining: 59 },
-  ],
-  [
     'a 429 of Laravel, whose clock is not ours',
     {
       ...EARLIER,
@@ -29,17 +24,12 @@ it.each<[string, Headers, Partial<RateHeaders>]>([
     { limit: 60, remaining: 59, resetMs: 30_000 },
   ],
   ['seconds beyond a day', { 'retry-after': '86401' }, { retryAfterMs: DAY }],
-  ['more seconds than a number holds', { 'retry-after': '9'.repeat(400) }, { retryAfterMs: DAY }],
-  ['many seconds', { 'retry-after': '9999999999999999' }, { retryAfterMs: DAY }],
-  ['seconds with a fraction', { 'retry-after': '3600.5' }, { retryAfterMs: 3_600_000 }],
   ['a negative number', { 'retry-after': '-5', 'x-ratelimit-remaining': '-1' }, {}],
-  ['an exponent', { 'retry-after': '1e3' }, {}],
   ['an empty text', { 'retry-after': '', 'x-ratelimit-remaining': '' }, {}],
   ['too many digits', { 'x-ratelimit-limit': '9'.repeat(400) }, { limit: 1e15 }],
   ['part of a request', { 'x-ratelimit-remaining': '0.5' }, { remaining: 0 }],
   ['a limit of 0, for none', { 'x-ratelimit-limit': '0' }, {}],
   ['an ISO date', { 'retry-after': '2026-11-20T08:31:00Z' }, {}],
-  ['a date by our clock', { 'retry-after': 'Fri, 20 Nov 2026 08:31:00 GMT' }, { retryAfterMs: 60_000 }],
   [
     "a date by the server's clock",
     { ...EARLIER, 'retry-after': 'Fri, 20 Nov 2026 07:31:00 GMT' },
@@ -51,9 +41,6 @@ it.each<[string, Headers, Partial<RateHeaders>]>([
     { retryAfterMs: 60_000 },
   ],
   ['a date that has passed', { 'retry-after': 'Fri, 20 Nov 2026 08:29:00 GMT' }, { retryAfterMs: 0 }],
-  ['a date beyond a day', { 'retry-after': 'Sun, 20 Nov 2033 08:30:00 GMT' }, { retryAfterMs: DAY }],
-  ['a reset in seconds from now', { 'x-ratelimit-reset': '30' }, { resetMs: 30_000 }],
-  ['a reset at a time', { 'x-ratelimit-reset': seconds(NOW + 30_000) }, { resetMs: 30_000 }],
   ['a reset at a time in milliseconds', { 'x-ratelimit-reset': String(NOW + 30_000) }, { resetMs: 30_000 }],
   ['a reset beyond a day', { 'x-ratelimit-reset': seconds(NOW + 2 * DAY) }, { resetMs: DAY }],
   [
