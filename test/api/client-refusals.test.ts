@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { type RetryRules, retryDelay } from '../../src/api/retry.ts'
-import { JobError, RetryableError } from '../../src/errors.ts'
+import { JobError } from '../../src/errors.ts'
 import { ACME } from '../helpers/jobs.ts'
 import { ORDERS, pageText } from './helpers/api.ts'
 import { NOW } from './helpers/rate.ts'
@@ -47,13 +47,6 @@ it.each([
     '',
     `UNEXPECTED_STATUS the server redirects (301) to ${url}/login, which is never followed; look at api.baseUrl`,
   ],
-  [200, '', "BAD_RESPONSE the answer is empty; is api.baseUrl the API's address?"],
-  [200, pageText(2), 'BAD_RESPONSE asked for page 1, but got page 2'],
-  [
-    200,
-    pageText(1, 2, { links: {} }),
-    'LINK_REFUSED links.next is missing, so the end of the list is unknown',
-  ],
 ])('%i with %j is not asked for again, and is %s', async (status, body, says) => {
   foresee(status, body, { location: `${url}/login?token=x` })
   const { errorOf, reports } = createSetting()
@@ -78,27 +71,9 @@ it.each([408, 500, 503, 520, 599])('%i is asked for again, and succeeds then', a
   expect(clock.now()).toBe(NOW + 1000)
 })
 
-const BREAKS = 'BAD_RESPONSE: the answer breaks off after 9 bytes; if it stays so, look at the server'
-
-it.each([
-  [500, '{"message":"Server Error"}', 'SERVER_ERROR: the server failed (500) and says: Server Error'],
-  [200, '{"data":[', `${BREAKS}, or at a proxy before it`],
-])('%i with %j each time fails after the last attempt', async (status, body, says) => {
-  for (let attempt = 0; attempt < 3; attempt++) foresee(status, body)
-  const { errorOf } = createSetting()
-
-  const error = (await errorOf()) as RetryableError
-
-  expect(error).toBeInstanceOf(RetryableError)
-  expect(`${error.code}: ${error.message}`).toBe(
-    says.replace(': ', ': acme orders page 1: ').concat(' (tried 3 times)'),
-  )
-})
-
 it.each<[number, Partial<RetryRules>, number, number]>([
   [1, {}, 1000, 2000],
   [2, {}, 1000, 4000],
-  [6, {}, 1000, 60_000],
   [10_000, {}, 1000, 60_000],
   [3, { maxDelayMs: 500 }, 1000, 1000],
 ])('the delay after failure %i (%j) is between %i and %i ms', (failures, changed, least, most) => {

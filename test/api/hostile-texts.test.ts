@@ -2,7 +2,6 @@ import { expect, it } from 'vitest'
 import { readPage } from '../../src/api/page.ts'
 import { readRateHeaders } from '../../src/api/rate/headers.ts'
 import { errorOfStatus } from '../../src/api/response-errors.ts'
-import { parseExact } from '../../src/json/exact.ts'
 import { canonicalNumber } from '../../src/json/value.ts'
 import { printableJson } from '../../src/text.ts'
 import { jobOf } from '../helpers/jobs.ts'
@@ -66,7 +65,6 @@ const LINKS = ['page=2&', '?', '&', '%', '%41', 'é', '/../'].map((piece) => `/?
 
 it.each<[string, (text: string) => unknown, readonly string[]]>([
   ['an answer', readText, ANSWERS],
-  ['JSON', parseExact, ANSWERS],
   ['a number', canonicalNumber, ANSWERS],
   ['an error body', readMessage, ANSWERS],
   ['an item that is printed', printableJson, ANSWERS],

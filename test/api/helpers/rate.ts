@@ -38,7 +38,6 @@ export type TestBudgetStore = ReturnType<typeof createBudgetStore>
 /** Keeps budgets in memory, as the mirror does in its file. */
 export function createBudgetStore() {
   const budgets = new Map<string, { kept: StoredBudget; version: number }>()
-  let writes = 0
   const find = (scope: string) => budgets.get(scope) ?? { kept: NOTHING_KEPT, version: 0 }
   const set = (scope: string, kept: StoredBudget) =>
     void budgets.set(scope, { kept, version: find(scope).version + 1 })
@@ -52,13 +51,11 @@ export function createBudgetStore() {
       const written = next()
       if (version !== String(find(scope).version)) return null
       set(scope, written)
-      writes++
       return String(find(scope).version)
     },
   }
   return {
     ...store,
-    writes: () => writes,
     kept: (scope: string) => find(scope).kept,
     /** Writes, as another process would. */
     change: (scope: string, changed: Partial<StoredBudget>) =>
@@ -105,7 +102,7 @@ export function createScene({
   const { now, sleep } = clock
   const all = { ...RULES, maxWaitMs: 15 * MINUTE, ...rules }
   const limiter = createRateLimiter({ budgetKey, rules: all, store, slots, now, sleep })
-  return { limiter, clock, store, slots }
+  return { limiter, clock, store }
 }
 
 /** A request at a rate limiter: its reports, whether it is on its way, and functions that answer it. */
@@ -121,7 +118,6 @@ export function passing(
     reports,
     sent: false,
     outcome: null as unknown,
-    answer: (remaining: number, limit: number) => answer({ limit, remaining }),
     succeed: () => answer({}),
     throttle: (heard: Partial<RateHeaders> = {}) => answer(heard, true),
     fail: () => reject(new Error('network')),

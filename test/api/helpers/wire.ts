@@ -25,23 +25,19 @@ export function createWire() {
     asked.length = 0
     expect(left).toEqual([[], []])
   })
-  const next = (page: number) =>
-    nock(BASE_URL)
-      .get(ORDERS)
-      .query({ page: String(page) })
   return {
     url: BASE_URL,
     asked,
     /** One request for this page has this answer. */
     foresee(status: number, body: string, headers: Record<string, string> = {}, page = 1): void {
-      next(page).reply((request: Request) => {
-        asked.push(Object.fromEntries(request.headers))
-        return [status, body, headers]
-      })
+      nock(BASE_URL)
+        .get(ORDERS)
+        .query({ page: String(page) })
+        .reply((request: Request) => {
+          asked.push(Object.fromEntries(request.headers))
+          return [status, body, headers]
+        })
     },
-    /** One request for the first page meets this error. */
-    foreseeError: (code: string, message: string) =>
-      void next(1).replyWithError(Object.assign(new Error(message), { code })),
     /** A client of it. */
     createSetting: (setting?: Setting) => createSetting(BASE_URL, setting),
   }
