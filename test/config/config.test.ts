@@ -21,11 +21,7 @@ describe('a configuration', () => {
     ['rateLimit:\nretry:\nhttp:\ncollections:\npublish:', 'publish', null],
     ['publishMode: 0640', 'publishMode', 0o640],
     ['database: ./a.db', 'database', '/etc/mirror/a.db'],
-    ['publish: /srv/b.db', 'publish', '/srv/b.db'],
     ['database: postgres://u:p%40@db/x', 'database', 'postgres://u@db:5432/x?schema=admin_mirror'],
-    ['rateLimit: { requestsPerMinute: 0.5, scope: all }', 'rateLimit.requestsPerMinute', 0.5],
-    ['http: {}', 'http', { host: '127.0.0.1', port: 9464 }],
-    ['    schedule: 0 * * * *', 'organizations.0.schedule', '0 * * * *'],
     ['    refresh: false', 'organizations.0.refresh', false],
     ['    refresh: { every: 1m }\nrefresh: false', 'organizations.0.refresh', { every: 60_000, share: 10 }],
     [
@@ -38,7 +34,6 @@ describe('a configuration', () => {
     ['collections: { price_changes: }', 'collections.2.path', '/api/v1/admin/price_changes'],
     ['    collections: { orders: }\ncollections: { orders: false }', 'collections.0.name', 'orders'],
     ['collections: { orders: { key: [a.b, c] } }', 'collections.0.key', ['a.b', 'c']],
-    ['collections: { orders: { history: 90d } }', 'collections.0.history', 7_776_000_000],
     // Values are sent and named as they were typed.
     [
       'collections: { orders: { filters: { "a[]": [01, 1e3] } } }',
@@ -89,7 +84,6 @@ organizations:
   })
 
   it.each([
-    ['https://admin.example.com/', 'https://admin.example.com'],
     ['HTTPS://Admin.Example.com:443/', 'https://admin.example.com'],
     ['http://127.0.0.1:8080/a/b//', 'http://127.0.0.1:8080/a/b'],
   ])('with the address %s asks %s', (typed, asked) => {
@@ -157,7 +151,6 @@ describe('a token file', () => {
   it.each([
     ['', 'is empty'],
     ['hidden\nhidden\n', 'holds more than a token'],
-    ['hidden\u0000', 'holds more than a token'],
     ['"hidden"', 'holds more than a token'],
     ['ACME_TOKEN=hidden', 'holds more than a token'],
     [`$\{HIDDEN}`, 'holds more than a token'],
@@ -181,10 +174,8 @@ describe('a token file', () => {
 })
 
 it.each([
-  ['localhost', false],
   ['127.8.0.1', false],
   ['[::1]', false],
-  ['127.0.0.1.evil.example', true],
   ['localhost.evil.example', true],
   ['db.example.com', true],
 ])('a PostgreSQL server at %s is asked by TLS: %s', (host, tls) => {

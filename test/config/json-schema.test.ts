@@ -10,20 +10,6 @@ it('the JSON Schema in the repository is the one that npm run schema writes', ()
   expect(readFileSync(SCHEMA_FILE, 'utf8')).toBe(schemaText())
 })
 
-it('the JSON Schema requires what the file must have, refuses unknown keys, and knows forms and variables', () => {
-  const schema = editorSchema()
-
-  expect(schema).toMatchObject({ required: ['api', 'organizations'], additionalProperties: false })
-  expect(mappingOf(schema.properties).keepRuns).toEqual({
-    description: 'For how long lines of sync_runs and closed walks are kept',
-    default: '90d',
-    anyOf: [
-      { type: 'string', pattern: '^0*[1-9]\\d*(ms|s|m|h|d)$' },
-      { type: 'string', pattern: expect.stringContaining('\\$\\{') },
-    ],
-  })
-})
-
 /** Every key below a mapping that the schema allows, as `rateLimit.scope`. */
 function allowedKeys(schema: unknown, path = ''): string[] {
   const { properties, anyOf } = mappingOf(schema)

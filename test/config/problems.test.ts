@@ -23,7 +23,6 @@ const OTHER = '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed'
 describe('a configuration is refused, at its place and in words, with', () => {
   it.each<Row>([
     ['concurency: 4', '7:1  concurency', 'did you mean concurrency?'],
-    ['max_passes: 4', '7:1  max_passes', 'did you mean maxPasses?'],
     ['zzz: 1', '7:1  zzz', 'known here: api, rateLimit,'],
     ['"token:secret": 1', '7:1  ["token..."]', 'not a known key'],
     ['concurrency: 1.5', '7:1  concurrency', 'expected int'],
@@ -32,7 +31,6 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['resumeWithin: 24', '7:1  resumeWithin', 'must be a duration with its unit, like 500ms'],
     ['resumeWithin: 0s', '7:1  resumeWithin', 'must be a duration'],
     ['keepRuns: 36501d', '7:1  keepRuns', 'must be a duration'],
-    ['keepRuns: [90d]', '7:1  keepRuns', 'must be a duration'],
     // Node ends a longer wait at once.
     ['rateLimit: { fallbackWait: 25d }', '7:14  rateLimit.fallbackWait', 'at most 24d'],
     ['schedule: hourly', '7:1  schedule', 'must be a cron expression of 5 or 6 fields in quotes'],
@@ -45,7 +43,6 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['database: postgres://a@host/db?schema=pg_x', '7:1  database', 'must be like postgres://user@host'],
     ['publish: b.db\ndatabase: postgres://a@b/c', '7:1  publish', 'copies a mirror in a file'],
     ['database: postgress://a@b/c', '7:1  database', 'must be like postgres://user@host'],
-    ['database: postgresql+psycopg2://a@b/c', '7:1  database', 'must be like postgres://user@host'],
     ['publish: ../data/./mirror.db', '7:1  publish', 'a file of database'],
     ['publish: ../data/mirror.db-wal', '7:1  publish', 'a file of database'],
     ['publish: ./admin-mirror.yaml', '7:1  publish', 'a file of database, or this one'],
@@ -54,15 +51,12 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['ping: https://me@hc.example.com/a', '7:1  ping', 'an http or https address'],
     ['ping: https://hc.example.com:x/a', '7:1  ping', 'an http or https address'],
     ['refresh: 5m', '7:1  refresh', 'must be a mapping of every and share, or false'],
-    ['refresh: { share: 0 }', '7:12  refresh.share', 'to be >=0.1'],
     ['refresh: { shares: 1 }', '7:12  refresh.shares', 'did you mean share?'],
     ['rateLimit: 5', '7:1  rateLimit', 'must be a mapping'],
     ['collections: 5', '7:1  collections', 'must be a mapping'],
-    ['collections: { orders: { filters: 5 } }', '7:26  collections.orders.filters', 'must be a mapping'],
     ['collections: { orders: { ignore: a } }', '7:26  collections.orders.ignore', 'must be a list'],
     ['http: { host: [a] }', '7:9  http.host', 'must be a text'],
     ['rateLimit: { scope: user }', '7:14  rateLimit.scope', '"token"|"organization"|"all"'],
-    ['http: { port: 65536 }', '7:9  http.port', 'to be <=65535'],
     ['collections: { orders: 5 }', '7:16  collections.orders', 'settings ({} for the defaults), or false'],
     ['collections: { my-list: {} }', '7:16  collections.my-list', 'letters, digits and _'],
     ['collections: { a__b: {} }', '7:16  collections.a__b', 'without __'],
@@ -90,7 +84,6 @@ describe('a configuration is refused, at its place and in words, with', () => {
     [`key: [${KEY_OF_101}]`, 26, 'key', 'at most 100 different fields'],
     ['key: [id, a..b]', 36, 'key[1]', 'must be a field'],
     ['history: 90', 26, 'history', 'true, false, or a duration'],
-    ['total: no', 26, 'total', '"check"|"ignore"'],
     ['filters: { a: }', 37, 'filters.a', 'a text or a number'],
     ['filters: { page: 2 }', 37, 'filters.page', '--from-page'],
   ])('orders: { %s }', (setting, column, key, message) => {
@@ -108,21 +101,15 @@ describe('a configuration is refused, at its place and in words, with', () => {
     [/organizations:[\s\S]*/, '', '1:1  organizations', 'is missing'],
     ['id: 7f3c0f1e-', 'id: 7f3c0f1e', '4:5  organizations[0].id', 'must be the UUID'],
     ['name: acme', 'name: " acme"', '5:5  organizations[0].name', 'short name'],
-    ['    name: acme\n', '', '4:5  organizations[0].name', 'is missing'],
     ['    token: secret-of-acme\n', '', '4:5  organizations[0].token', 'tokenFile'],
     ['token: s', 'token: my_token=s #', '6:5  organizations[0].token', 'a token alone'],
     ['token: s', 'token: s s', '6:5  organizations[0].token', 'a token alone'],
-    ['token: s', `token: '"s"' #`, '6:5  organizations[0].token', 'a token alone'],
   ])('%s made %s', (from, to, place, message) => {
     expectOneProblem(SMALLEST.replace(from, to), place, message)
   })
 
   it.each<[text: string, place: string]>([
     ['api:\n\tbaseUrl: x\n', '2:1'],
-    ['api:\n  a: 1\n b: 2\n', '3:1'],
-    ['schedule: */15 * * * *\n', '1:16'],
-    [`http: { port: \${PORT} }\n`, '1:16'],
-    ['a: b: c\n', '1:4'],
     [`${SMALLEST}schedule: !env X\n`, '7:11'],
   ])('the syntax of %j', (text, place) => {
     const message = 'this is not YAML, or its indentation is wrong'
