@@ -24,8 +24,8 @@ function open(options: Partial<SandboxOptions> = {}) {
     authorization: `Bearer ${organizations[index]?.token}`,
     'x-service-organization': organizations[index]?.id,
   })
-  const get = (target: string, changed: object = {}, method = 'GET') =>
-    answer({ method, url: target, headers: { host: 'api.test', ...headersOf(0), ...changed } })
+  const get = (target: string, changed: object = {}) =>
+    answer({ method: 'GET', url: target, headers: { host: 'api.test', ...headersOf(0), ...changed } })
   const walk = (target: string, changed: object = {}) => {
     const pages: List[] = []
     for (let next: string | null = target; next !== null; next = pages.at(-1)?.links.next ?? null)
@@ -39,7 +39,7 @@ function open(options: Partial<SandboxOptions> = {}) {
 }
 
 describe('a list of the sandbox', () => {
-  it('is walked by links.next, each item once and in order; the same in each sandbox, another for each organization', () => {
+  it('is walked by links.next, each item once and in order; filtered, the same in each sandbox, another for each organization', () => {
     const { walk, other } = open()
 
     const pages = walk(ORDERS)
@@ -54,20 +54,10 @@ describe('a list of the sandbox', () => {
     })
     expect(open().walk(ORDERS)).toEqual(pages)
     expect(walk(ORDERS, other)[0]?.data).not.toEqual(pages[0]?.data)
-  })
-
-  it('has an empty page past its end, and carries its filters through all pages', () => {
-    const { get, walk } = open({ orders: 500 })
-    const paid = walk(`${ORDERS}?state=paid&colour=r%C3%B6t`)
-
-    expect(get(`${ORDERS}?page=99`).body).toMatchObject({
-      data: [],
-      links: { next: null },
-      meta: { from: null, to: null, total: 500 },
-    })
-    expect(paid[0]?.links.next).toBe(`http://api.test${ORDERS}?state=paid&colour=r%C3%B6t&page=2`)
-    const states = paid.flatMap(({ data }) => data.map(({ state }) => state))
-    expect([new Set(states), states.length]).toEqual([new Set(['paid']), paid[0]?.meta.total])
+    const paid = open({ orders: 500 })
+      .walk(`${ORDERS}?state=paid`)
+      .flatMap(({ data }) => data.map(({ state }) => state))
+    expect([...new Set(paid)]).toEqual(['paid'])
   })
 
   it('that is live gains an order every 20 seconds', () => {
@@ -83,22 +73,17 @@ describe('a list of the sandbox', () => {
   })
 })
 
-it.each<[number, string, object, isCounted: boolean]>([
-  [404, '/elsewhere', {}, false],
-  [401, ORDERS, { authorization: 'Bearer 1|wrong' }, false],
-  [400, ORDERS, { 'x-service-organization': undefined }, true],
-  [404, ORDERS, { 'x-service-organization': '00000000-0000-4000-8000-000000000000' }, true],
-  [403, ORDERS, { 'x-service-organization': open().other['x-service-organization'] }, true],
-])(
-  'the sandbox refuses with %i: %s with %j; counted against the limit: %s',
-  (status, target, changed, isCounted) => {
-    const { get } = open({ requestsPerMinute: 1 })
+it.each<[number, string, object]>([
+  [404, '/elsewhere', {}],
+  [401, ORDERS, { authorization: 'Bearer 1|wrong' }],
+  [400, ORDERS, { 'x-service-organization': undefined }],
+  [404, ORDERS, { 'x-service-organization': '00000000-0000-4000-8000-000000000000' }],
+  [403, ORDERS, { 'x-service-organization': open().other['x-service-organization'] }],
+])('the sandbox refuses with %i: %s with %j', (status, target, changed) => {
+  const answer = open().get(target, changed)
 
-    expect(get(target, changed)).toMatchObject({ status, body: { message: expect.stringMatching(/\w/) } })
-    expect(get(ORDERS).status).toBe(isCounted ? 429 : 200)
-    expect(get(ORDERS, {}, 'POST').status).toBe(405)
-  },
-)
+  expect(answer).toMatchObject({ status, body: { message: expect.stringMatching(/\w/) } })
+})
 
 it('the sandbox refuses too many requests of one token, and says how long to wait, until its minute is over', () => {
   const { get, other, pass } = open({ requestsPerMinute: 1 })

@@ -25,7 +25,6 @@ it.each([
   ['beside it a day of the month', '0 0 13 * 5', 'UTC', '2026-12-11T00:00:00Z', '2026-12-13T00:00:00Z'],
   ['a word', '@weekly', 'UTC', '2026-11-20T00:00:00Z', '2026-11-22T00:00:00Z'],
   ['a leap day years ahead', '0 0 29 2 *', 'UTC', '2028-03-01T00:00:00Z', '2032-02-29T00:00:00Z'],
-  ['more than a year', '0 12 20 11 *', 'UTC', '2026-11-20T12:00:00Z', '2027-11-20T12:00:00Z'],
   ['a day before', '30 5 21 11 *', 'Pacific/Kiritimati', '2026-11-10T00:00:00Z', '2026-11-20T15:30:00Z'],
   ['a day after', '30 20 20 11 *', 'Pacific/Pago_Pago', '2026-11-10T00:00:00Z', '2026-11-21T07:30:00Z'],
   ['a skipped hour', '30 2 * * *', 'Europe/Paris', '2026-03-28T01:30:00Z', '2026-03-30T00:30:00Z'],
@@ -52,7 +51,6 @@ it('the next fire time may be the end of the window, but not its start', () => {
 
 it.each([
   ['*/15 * * * *', 15 * MINUTE],
-  ['0 3 * * *', 24 * HOUR],
   ['0 0 1 1 *', 365.25 * 24 * HOUR],
   ['0 0 29 2 *', 366 * 24 * HOUR],
   // A day and six days in turn.
