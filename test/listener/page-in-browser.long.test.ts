@@ -43,7 +43,6 @@ describe.runIf(HAS_BROWSER)('the status page in a browser', () => {
         '--disable-background-networking',
       ],
       viewport: { width, height: 800 },
-      javaScriptEnabled: true,
     })
     atEndOfFile(async () => {
       await context.close()

@@ -30,7 +30,6 @@ function stepsOf(...lists: ListFacts[]): string[] {
 
 describe('the next step', () => {
   it.each<[string, Partial<StatusRow>, string | null]>([
-    ['read', {}, null],
     ['never read', NEVER, SYNC],
     [
       'never read, told to wait',

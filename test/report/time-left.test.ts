@@ -21,7 +21,6 @@ it.each<[string, Partial<Pace>, others: Partial<Pace>[], number | null]>([
   ['is not known before the other lists of the limit answer', FIRST, [{ pages: 0 }], null],
   ['goes by the speed of the server, waits apart', { pages: 4, runMs: 9000, waitedMs: 7000 }, [], 50_000],
   ['goes by the pace of the limit from the first answer on', FIRST, [], 100_000],
-  ['and later', LATER, [], (100 / 30) * MINUTE],
   [
     'counts what other lists of the limit send meanwhile',
     LATER,
