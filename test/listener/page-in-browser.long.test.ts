@@ -1,6 +1,4 @@
 import fs from 'node:fs'
-import os from 'node:os'
-import path from 'node:path'
 import { chromium } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { createCounters } from '../../src/listener/metrics.ts'
@@ -32,24 +30,12 @@ describe.runIf(HAS_BROWSER)('the status page in a browser', () => {
       counters: createCounters(),
       onError: () => {},
     })
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-browser-'))
-    const context = await chromium.launchPersistentContext(folder, {
-      executablePath: EXECUTABLE,
-      args: [
-        '--headless',
-        '--no-sandbox',
-        '--disable-gpu',
-        '--no-first-run',
-        '--disable-background-networking',
-      ],
-      viewport: { width, height: 800 },
-    })
+    const browser = await chromium.launch({ executablePath: EXECUTABLE })
     atEndOfFile(async () => {
-      await context.close()
+      await browser.close()
       await listener.close()
-      fs.rmSync(folder, { recursive: true, force: true })
     })
-    const page = await context.newPage()
+    const page = await browser.newPage({ viewport: { width, height: 800 } })
     const seen: string[] = []
     page.on('request', (request) => seen.push(request.url()))
     page.on('console', (message) => seen.push(message.text()))
