@@ -17,9 +17,9 @@ const KILLED = 4 * MINUTE + 18_000
 
 /**
  * Laravel's limiter as it was observed: a window that begins with the first request it counts, headers that do not show its end but for
- * 429s, and 429s that are not counted. @param isSilent Without headers, but for a 429's Retry-After.
+ * 429s, and 429s that are not counted.
  */
-function createFixedWindow(limit: number, isSilent: boolean) {
+function createFixedWindow(limit: number) {
   let end = 0
   let hits = 0
   return (now: number): { status: number; headers: Headers } => {
@@ -31,7 +31,6 @@ function createFixedWindow(limit: number, isSilent: boolean) {
     const isRefused = hits >= limit
     if (!isRefused) hits++
     const retryAfter = isRefused && { 'retry-after': String(Math.ceil((end - now) / 1000)) }
-    if (isSilent) return { status: isRefused ? 429 : 200, headers: { ...retryAfter } }
     const counts = { 'x-ratelimit-limit': String(limit), 'x-ratelimit-remaining': String(limit - hits) }
     const reset = isRefused && { 'x-ratelimit-reset': String(end / 1000) }
     return { status: isRefused ? 429 : 200, headers: { ...counts, ...retryAfter, ...reset } }
@@ -42,7 +41,6 @@ interface Traffic {
   limit: number
   sharePercent?: number
   processes?: number
-  isSilent?: boolean
   /** Requests a minute by others on the same budget, evenly. */
   others?: number
 }
@@ -50,11 +48,11 @@ interface Traffic {
 /** Requests that each process has in flight at the same time; all of them want to send all the time. */
 const SENDERS = 8
 
-async function simulate({ limit, sharePercent = 100, processes = 1, isSilent = false, others = 0 }: Traffic) {
+async function simulate({ limit, sharePercent = 100, processes = 1, others = 0 }: Traffic) {
   const clock = createSteppedClock(START)
   const store = createBudgetStore()
   const random = createRandom(1)
-  const server = createFixedWindow(limit, isSilent)
+  const server = createFixedWindow(limit)
   const never = new AbortController().signal
   let served = 0
   let throttled = 0
@@ -91,8 +89,6 @@ async function simulate({ limit, sharePercent = 100, processes = 1, isSilent = f
 it.each<[string, Traffic, ours: number, most429s: number]>([
   ['three processes', { limit: 60, processes: 3 }, 60, 3],
   ['half of a limit, beside others', { limit: 60, sharePercent: 50, others: 30 }, 30, 0],
-  // Each window ends with 429s of all that are on their way then.
-  ['a limit that 429s alone announce', { limit: 60, processes: 3, isSilent: true }, 60, TIME * 24],
 ])('what all send uses a budget, and provokes hardly a 429: %s', async (_what, traffic, ours, most429s) => {
   const { served, throttled } = await simulate(traffic)
 
