@@ -24,6 +24,8 @@ it.each<[string, Headers, Partial<RateHeaders>]>([
     { limit: 60, remaining: 59, resetMs: 30_000 },
   ],
   ['seconds beyond a day', { 'retry-after': '86401' }, { retryAfterMs: DAY }],
+  ['many seconds', { 'retry-after': '9999999999999999' }, { retryAfterMs: DAY }],
+  ['seconds with a fraction', { 'retry-after': '3600.5' }, { retryAfterMs: 3_600_000 }],
   ['a negative number', { 'retry-after': '-5', 'x-ratelimit-remaining': '-1' }, {}],
   ['an empty text', { 'retry-after': '', 'x-ratelimit-remaining': '' }, {}],
   ['too many digits', { 'x-ratelimit-limit': '9'.repeat(400) }, { limit: 1e15 }],
