@@ -121,6 +121,12 @@ export function createTranscript() {
   }
 }
 
+/** Sends a signal to a command, and waits for its end. */
+export function stop(running: Running, signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
+  running.kill(signal)
+  return running.ended
+}
+
 /** Every whole line that is a JSON object. */
 export function logLines(text: string): LogLine[] {
   const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n')

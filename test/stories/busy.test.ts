@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { expect, it } from 'vitest'
 import { RESTLESS } from '../helpers/in-process.ts'
-import { halt } from '../helpers/processes.ts'
+import { halt, stop } from '../helpers/processes.ts'
 import { ACME, createStanding, GLOBEX, NEVER } from '../helpers/scene.ts'
 
 // One owner a job, as commands tell of it. What decides: test/store/contract-leases.ts. Silent owners: owners.long.test.ts.
@@ -38,8 +38,7 @@ it('a job stays with a process that stands still, and is taken over at once from
   const { workspace, running, open } = await createStanding(['start'], { start: 'start', settings })
   await halt(running, workspace.mirror)
   const beside = await workspace.run(['sync'])
-  running.killAll('SIGKILL')
-  await running.ended
+  await stop(running, 'SIGKILL')
   open()
 
   const { stdout } = await workspace.run(['status'])

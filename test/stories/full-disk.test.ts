@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { RESTLESS } from '../helpers/in-process.ts'
 import { serve } from '../helpers/list-server.ts'
 import { atFreePort } from '../helpers/postgres-server.ts'
-import { IS_ROOT, mustRun, runs } from '../helpers/processes.ts'
+import { IS_ROOT, mustRun, runs, stop } from '../helpers/processes.ts'
 import { createScene, NEVER } from '../helpers/scene.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 
@@ -117,7 +117,6 @@ describe.skipIf(!canMount)('a disk that is full (needs root, and a mount)', () =
     expect(await answer('readyz')).toEqual([503, expect.stringMatching(/mirror\.db is full/)])
     makeRoom('64m')
     await expect.poll(() => answer('readyz'), { timeout: 10_000 }).toEqual([200, 'ok\n'])
-    daemon.kill('SIGTERM')
-    expect((await daemon.ended).code).toBe(0)
+    expect((await stop(daemon)).code).toBe(0)
   })
 })

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3'
 import { expect, onTestFinished, vi } from 'vitest'
 import { watchEdges } from '../helpers/edges.ts'
 import { items, serve } from '../helpers/list-server.ts'
+import { stop } from '../helpers/processes.ts'
 import { ACME, GLOBEX, NEVER, sceneTests } from '../helpers/scene.ts'
 
 const it = sceneTests()
@@ -55,8 +56,7 @@ it('the listener of start shows no data of items and no token, tells with status
   await answers(`${url}readyz`, 503, /deleted or moved away/)
   fs.renameSync(`${workspace.mirror}.moved`, workspace.mirror)
   // It waits for no client that keeps its connection.
-  start.kill('SIGTERM')
-  expect((await start.ended).code).toBe(0)
+  expect((await stop(start)).code).toBe(0)
   await expect(fetch(url)).rejects.toThrow()
 })
 
@@ -79,8 +79,7 @@ it('the listener says that a run of start could not write, until it can be writt
 
   expect((await workspace.run(['status', '--check'])).code).toBe(0)
   for (const path of ['readyz', 'check']) await answers(url + path, 200, /^ok\n$/)
-  start.kill('SIGTERM')
-  expect((await start.ended).code).toBe(0)
+  expect((await stop(start)).code).toBe(0)
 })
 
 it('start is refused a port in use with exit code 2, before anything is sent or written', async ({

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { createClock } from '../helpers/clock.ts'
 import { watchEdges } from '../helpers/edges.ts'
 import type { Clock } from '../helpers/in-process.ts'
-import type { LogLine } from '../helpers/processes.ts'
+import { type LogLine, stop } from '../helpers/processes.ts'
 import { createScene } from '../helpers/scene.ts'
 import { expectWhole, ORDERS } from './crash-scene.ts'
 
@@ -64,7 +64,5 @@ it('a lock that another program holds ends no start, which goes on at the next t
 
   const before = workspace.value("SELECT count(*) FROM sync_runs WHERE status = 'succeeded'") as number
   await start.log(succeeded, before + 1)
-  start.kill('SIGTERM')
-
-  expect((await start.ended).code).toBe(0)
+  expect((await stop(start)).code).toBe(0)
 })

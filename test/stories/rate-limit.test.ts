@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { Status } from '../../src/report/status.ts'
 import { items } from '../helpers/list-server.ts'
-import type { LogLine } from '../helpers/processes.ts'
+import { type LogLine, stop } from '../helpers/processes.ts'
 import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
 import { organization, type Workspace } from '../helpers/workspace.ts'
 
@@ -47,8 +47,7 @@ it('a budget is one for all processes, is shown by status, and is kept for the n
   const [wait] = await Promise.all([acme.log(isWait), killed.log(isWait), server.arrival(() => true, 5)])
   const { stdout } = await workspace.run(['status'])
   const { jobs } = await statusOf(workspace)
-  killed.kill('SIGKILL')
-  await killed.ended
+  await stop(killed, 'SIGKILL')
   const next = workspace.startHere(['sync', '--org', 'globex'])
   const { reason } = await next.log(isWait)
   for (const one of [acme, next]) one.kill('SIGTERM')

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { expect, it } from 'vitest'
-import type { LogLine } from '../helpers/processes.ts'
+import { type LogLine, stop } from '../helpers/processes.ts'
 import { createScene, EVERY_SECOND, NEVER } from '../helpers/scene.ts'
 import { organization, type Settings, variable } from '../helpers/workspace.ts'
 
@@ -81,8 +81,7 @@ it('a held token is sent by start, whenever its time comes, only after resume in
   refusing.is = false
   await workspace.run(['resume', '--org', 'sharing-1'])
   await start.log(isSuccess)
-  start.kill('SIGTERM')
-  expect((await start.ended).code).toBe(0)
+  expect((await stop(start)).code).toBe(0)
 })
 
 /** An organization whose token stands in a file, beside one with its own. */
@@ -120,8 +119,6 @@ it('a token file is read by start for each run: missing, it fails its lists with
   expect(held()).toBe('acme')
   write(NEW)
   await start.log((line) => isSuccess(line) && line.organization === 'acme')
-  start.kill('SIGTERM')
-
-  expect((await start.ended).code).toBe(0)
+  expect((await stop(start)).code).toBe(0)
   expect([sentOld(), held()]).toEqual([1, null])
 })

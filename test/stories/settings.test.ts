@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { RESTLESS } from '../helpers/in-process.ts'
 import type { Reply } from '../helpers/list-server.ts'
+import { stop } from '../helpers/processes.ts'
 import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
 
 const it = sceneTests()
@@ -46,8 +47,7 @@ it('concurrency and rateLimit.sharePercent are kept', async ({
   configure({ rateLimit: { sharePercent: 25 } })
   const sync = workspace.startHere(['sync'])
   await sync.log(({ event }) => event === 'waiting')
-  sync.kill('SIGTERM')
-  await sync.ended
+  await stop(sync)
   expect(server.asked).toHaveLength(1)
 })
 
@@ -103,8 +103,7 @@ it('a start goes by timezone', async ({ scene: { workspace, configure } }) => {
   // In Tokyo the day has changed between.
   const start = workspace.startHere(['start'], at('16:00'))
   const { due } = await start.log(({ event }) => event === 'daemon_started')
-  start.kill('SIGTERM')
-  await start.ended
+  await stop(start)
 
   expect(due).toBe(1)
 })

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { expect, it } from 'vitest'
 import type { Fault } from '../helpers/list-server.ts'
-import { faultsOf, mustRun, type Running } from '../helpers/processes.ts'
+import { faultsOf, mustRun, type Running, stop } from '../helpers/processes.ts'
 import { createScene, createStanding, sceneTests } from '../helpers/scene.ts'
 import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
 
@@ -26,10 +26,7 @@ it('SIGHUP ends a sync whose answer does not end with 129, and nothing is lost',
   })
   const sync = workspace.start(['sync'])
   await server.arrival(({ page }) => page === 3)
-
-  sync.kill('SIGHUP')
-
-  expect(await sync.ended).toMatchObject({ code: 129, signal: null })
+  expect(await stop(sync, 'SIGHUP')).toMatchObject({ code: 129, signal: null })
   expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
     { status: 'open', next_page: 3 },
   ])
@@ -52,10 +49,7 @@ withMirror(
     const snapshot = workspace.start(['snapshot', 'copies/copy.db'], { env })
     await snapshot.log(({ msg }) => msg === 'at work')
     expect(fs.readdirSync(copies)).not.toEqual([])
-
-    snapshot.kill('SIGINT')
-
-    expect((await snapshot.ended).code).toBe(130)
+    expect((await stop(snapshot, 'SIGINT')).code).toBe(130)
     expect(fs.readdirSync(copies)).toEqual([])
   },
 )
@@ -84,9 +78,7 @@ withMirror('a query that waits for its SQL is ended by SIGTERM', async ({ synced
 
   // More than a pipe holds: most of it has been read.
   await fs.promises.writeFile(pipe, ' '.repeat(200_000))
-  running.kill('SIGTERM')
-
-  expect(await running.ended).toMatchObject({ code: 143, signal: null, stdout: '', stderr: '' })
+  expect(await stop(running)).toMatchObject({ code: 143, signal: null, stdout: '', stderr: '' })
 })
 
 it('a log that nobody reads any more stops no sync', async () => {

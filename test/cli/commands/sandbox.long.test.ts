@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { listen } from '../../helpers/loopback.ts'
+import { stop } from '../../helpers/processes.ts'
 import { createWorkspace } from '../../helpers/workspace.ts'
 
 // sandbox and demo: what is there before anybody has credentials. What the sandbox answers: test/sandbox/api.test.ts.
@@ -16,8 +17,7 @@ it('sandbox says first where it listens and for whom, in JSON, serves that, and 
     const [{ id, token }] = organizations
     const headers = { authorization: `Bearer ${token}`, 'x-service-organization': id }
     const answer = await fetch(`${url}/api/v1/admin/orders`, { headers })
-    sandbox.kill('SIGTERM')
-    const ended = await sandbox.ended
+    const ended = await stop(sandbox)
 
     expect(await answer.json()).toMatchObject({ meta: { total: orders } })
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)

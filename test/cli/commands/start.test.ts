@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { items } from '../../helpers/list-server.ts'
-import type { LogLine } from '../../helpers/processes.ts'
+import { type LogLine, stop } from '../../helpers/processes.ts'
 import { ACME, createStanding, EVERY_SECOND, GLOBEX, NEVER, sceneTests } from '../../helpers/scene.ts'
 
 const it = sceneTests()
@@ -38,8 +38,7 @@ describe.concurrent('start', () => {
     configure({ schedule: '0 0 1 1 *' })
     const first = workspace.startHere(['start'])
     const none = await first.log(started)
-    first.kill('SIGINT')
-    await first.ended
+    await stop(first, 'SIGINT')
     expect([none.due, server.asked]).toEqual([0, []])
 
     for (const table of ['sync_walks', 'sync_runs'])
@@ -47,8 +46,7 @@ describe.concurrent('start', () => {
     const second = workspace.startHere(['start'])
     const one = await second.log(started)
     await second.log(finished)
-    second.kill('SIGTERM')
-    await second.ended
+    await stop(second)
 
     expect(one).toMatchObject({ jobs: 1, due: 1 })
     // The first run is older than keepRuns by now.
@@ -69,22 +67,19 @@ describe.concurrent('start', () => {
 
     door.resolve()
     await start.log((line) => finished(line) && line.organization === 'globex', 3)
-    start.kill('SIGTERM')
-    await start.ended
+    await stop(start)
     const ends = server.asked.filter(({ page }) => page === 3).map(({ organization }) => organization)
     expect(ends.filter((id) => id === ACME.id)).toHaveLength(1)
   })
 
   it('ends with 0 in the middle of a run, and the next start goes on there at once', async () => {
     const { workspace, running, open } = await createStanding(['start'], { settings: { schedule: NEVER } })
-    running.kill('SIGTERM')
-    expect((await running.ended).code).toBe(0)
+    expect((await stop(running)).code).toBe(0)
     open()
 
     const second = workspace.startHere(['start'])
     await second.log(finished)
-    second.kill('SIGTERM')
-    await second.ended
+    await stop(second)
 
     expect(workspace.rows('SELECT first_page, status, error_code FROM sync_runs ORDER BY id')).toEqual([
       { first_page: 1, status: 'interrupted', error_code: 'INTERRUPTED' },

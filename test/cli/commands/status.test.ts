@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Status } from '../../../src/report/status.ts'
 import { items } from '../../helpers/list-server.ts'
+import { stop } from '../../helpers/processes.ts'
 import { ACME, createStanding, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import { variable, type Workspace } from '../../helpers/workspace.ts'
 
@@ -97,8 +98,7 @@ it('shows how far a walk has come, and once it was stopped what goes on with it;
   const options = { page: 8, list: items(20), settings: YEARLY }
   const { workspace, api, running } = await createStanding(['sync'], options)
   const during = await told(workspace)
-  running.kill('SIGTERM')
-  await running.ended
+  await stop(running)
   const stopped = await told(workspace)
   api.instead = ({ page }) => (page === 4 ? { status: 403, body: {} } : null)
   await workspace.run('backfill --org acme --filter state=paid --from-page 2'.split(' '))
@@ -124,8 +124,7 @@ it('names the page at which three runs have stopped, and says what to wait for w
   const sync = workspace.startHere(['sync'])
   while (workspace.value('SELECT retry_since FROM sync_jobs') === null) await sleep(20)
   const during = await told(workspace)
-  sync.kill('SIGINT')
-  await sync.ended
+  await stop(sync, 'SIGINT')
 
   expect(stopped.text).toMatch(/^next: page 2 failed in 2 runs,.* --from-page 3$/m)
   expect(during.jobs).toMatchObject([{ running: true, state: 'failing' }])

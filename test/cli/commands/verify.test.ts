@@ -2,6 +2,7 @@ import { expect } from 'vitest'
 import { differenceLines } from '../../../src/cli/commands/verify.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { items } from '../../helpers/list-server.ts'
+import { stop } from '../../helpers/processes.ts'
 import { ACME, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import type { Workspace } from '../../helpers/workspace.ts'
 
@@ -69,10 +70,7 @@ it('verify stops at a signal, and leaves nothing behind', async ({ synced: { wor
   api.instead = ({ page }) => (page === 2 ? new Promise(() => {}) : null)
   const verify = workspace.startHere(['verify', '--org', 'acme'])
   await server.arrival(({ page }) => page === 2)
-
-  verify.kill('SIGINT')
-
-  expect((await verify.ended).code).toBe(130)
+  expect((await stop(verify, 'SIGINT')).code).toBe(130)
   expect(workspace.rows('SELECT DISTINCT owner, rows FROM sync_jobs')).toEqual([{ owner: null, rows: 6 }])
 })
 
