@@ -50,27 +50,29 @@ const bare = (args: readonly string[]) =>
 
 describe('query', () => {
   it('prints a table, numbers to the right, a row a line, and no control character as it is', async () => {
-    const { code, stdout, stderr } = await query('SELECT DISTINCT note, price, id FROM orders ORDER BY id')
+    const sql = "SELECT DISTINCT note, price, x'00ff' AS bytes, id FROM orders ORDER BY id"
+    const { code, stdout, stderr } = await query(sql)
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.split('\n')).toEqual([
-      'note                                 price                   id',
-      '-----------------------------------  -----  -------------------',
-      'Zoë, "q"\\u{a}\\u{1b}[31mred \\u{202e}      2                   -1',
-      '                                       1.1  9223372036854775807',
+      'note                                 price  bytes                     id',
+      '-----------------------------------  -----  -------  -------------------',
+      `Zoë, "q"\\u{a}\\u{1b}[31mred \\u{202e}      2  x'00ff'                   -1`,
+      "                                       1.1  x'00ff'  9223372036854775807",
       '',
     ])
   })
 
   it('heads a long table once, loses nothing of a long value, and cuts it on a terminal', async () => {
     const long = await query(`${COUNTING} WHERE i < 2500) SELECT i, printf('%.5000c', 'x') AS x FROM n`)
-    const shown = await workspace.run(['query', "SELECT printf('%.5000c', 'x') AS x"], { columns: 80 })
+    const sql = "SELECT printf('%.5000c', 'x') AS x, zeroblob(40) AS bytes"
+    const shown = await workspace.run(['query', sql], { columns: 80 })
 
     const lines = linesOf(long.stdout)
     expect(lines).toHaveLength(2502)
     expect(lines.filter((line) => /^ *[i-]/.test(line))).toHaveLength(2)
     expect(lines.at(-1)).toBe(`2500  ${'x'.repeat(5000)}`)
-    expect(shown.stdout.split('\n')[2]).toMatch(/^x{40,60}\.\.\.$/)
+    expect(shown.stdout.split('\n')[2]).toMatch(/^x{40,60}\.\.\. +x'(00){30}'$/)
   })
 
   it('prints a REAL from 2^53 on as SQLite does, so that it looks inexact', async () => {
@@ -107,8 +109,6 @@ describe('query', () => {
   })
 
   it.for<[string, string[], RegExp]>([
-    ['DELETE FROM orders', [], /\S/],
-    ['SELECT 1; DELETE FROM orders', [], /\S/],
     ['SELECT totl FROM orders', [], /no such column: totl; the tables sync_columns .* list the names/],
     ["SELECT json_extract('{', '$') FROM orders", [], /malformed JSON/],
     ['SELECT 1', ['--param', 'id=1'], /--param id: the SQL has no such parameter/],
