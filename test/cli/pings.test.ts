@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import { expect, it } from 'vitest'
 import { serve } from '../helpers/list-server.ts'
 import { OUTSIDE_READERS } from '../helpers/outside-readers.ts'
+import { stop } from '../helpers/processes.ts'
 import { ACME, createScene, GLOBEX } from '../helpers/scene.ts'
 
 // Pings of real commands. When one is sent, and what it says: test/ping; what an address may be: test/config.
@@ -36,29 +37,19 @@ it('pings tell of a sync that begins, and of the verdict at its end, without a t
   expect(stderr).not.toContain(SECRET)
 })
 
-it('pings of a start tell of its scheduled runs, and take no proxy from the environment', async () => {
-  const proxy = await serve(() => ({}))
-  const { startHere, paths } = await createWatched()
-  const env = { HTTP_PROXY: proxy.url, http_proxy: proxy.url, NODE_USE_ENV_PROXY: '1' }
-  const daemon = startHere(['start', '--log-level', 'debug'], { env })
-  await daemon.log(({ event }) => event === 'ping_sent', 2)
-  daemon.kill('SIGTERM')
-  await daemon.ended
-
-  expect([paths(), proxy.asked]).toEqual([[START, SUCCESS], []])
-})
-
 it.for(OUTSIDE_READERS)(
-  'a start that sends pings keeps its locks: $name takes no log away from it',
+  'pings of a start tell of its scheduled runs, take no proxy from the environment, and leave it its locks: $name takes no log away from it',
   async (reader) => {
-    const { start, mirror, watch } = await createWatched()
-    const daemon = start(['start'])
+    const proxy = await serve(() => ({}))
+    const { start, mirror, watch, paths } = await createWatched()
+    const env = { HTTP_PROXY: proxy.url, http_proxy: proxy.url, NODE_USE_ENV_PROXY: '1' }
+    const daemon = start(['start'], { env })
     await watch.arrival(({ path }) => path === SUCCESS)
 
     expect(reader.read(mirror, 'SELECT count(*) AS rows FROM orders')).toEqual([{ rows: 8 }])
 
     expect(fs.existsSync(`${mirror}-wal`)).toBe(true)
-    daemon.kill('SIGTERM')
-    expect((await daemon.ended).code).toBe(0)
+    expect((await stop(daemon)).code).toBe(0)
+    expect([paths(), proxy.asked]).toEqual([[START, SUCCESS], []])
   },
 )
