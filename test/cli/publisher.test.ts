@@ -22,7 +22,7 @@ async function createScene({ isRead = true } = {}) {
   const lines: { event: string; msg: string }[] = []
   const write = (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[number])
   let look: (() => unknown) | null = null
-  const begin = (isService: boolean) =>
+  const begin = (isService: boolean, hasForgotten = false) =>
     createPublisher({
       config: { database: mirror.file, publish: target, publishEvery: 5 * MINUTE, publishMode: 0o644 },
       runtime: {
@@ -40,6 +40,7 @@ async function createScene({ isRead = true } = {}) {
         write: async (rule) => runRule(mirror.connection, rule()),
       },
       isService,
+      hasForgotten,
     })
   const walk = await beginWalk(mirror)
   await walk.page('{"id":1,"total":1}')
@@ -132,15 +133,16 @@ it('what a killed process left beside the file is deleted once nobody can be at 
   expect(found()).toEqual([young, 'copy.db'])
 })
 
-it('a command publishes at its end what has changed, however young the file is', async () => {
+it('a command publishes at its end what has changed, however young the file is; one that has forgotten something, in any case', async () => {
   const { change, begin, target } = await createScene()
-  const isMade = async () => {
+  const isMade = async (hasForgotten = false) => {
     const { ino } = fs.statSync(target)
-    await begin(false)?.close()
+    await begin(false, hasForgotten)?.close()
     return fs.statSync(target).ino !== ino
   }
 
   expect(await isMade()).toBe(false)
+  expect(await isMade(true)).toBe(true)
   await change()
   expect(await isMade()).toBe(true)
 })

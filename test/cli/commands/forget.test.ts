@@ -1,14 +1,13 @@
 import fs from 'node:fs'
-import Database from 'better-sqlite3'
 import { expect } from 'vitest'
 import { organizationToForget } from '../../../src/cli/commands/forget.ts'
-import { items } from '../../helpers/list-server.ts'
 import { ACME, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import { variable } from '../../helpers/workspace.ts'
 
 const it = sceneTests()
 
-// Who is forgotten, and what is said of it. What is deleted: test/store/sqlite/walks/forget.test.ts.
+// Who is forgotten, and what is said of it. What is deleted: test/store/sqlite/walks/forget.test.ts; of the published file, too:
+// test/stories/published.test.ts.
 
 const collections = { orders: {}, establishments: {} }
 it.override({ options: { settings: { organizations: [ACME, GLOBEX], collections } } })
@@ -42,32 +41,6 @@ it('forget deletes one list, without a token and a request, and the next sync re
   configure({ organizations: [GLOBEX] })
   expect([(await forget('--org acme')).code, (await forget('--org acme')).code]).toEqual([0, 2])
   expect(workspace.rows('SELECT name FROM organizations')).toEqual([{ name: 'globex' }])
-})
-
-it('forget takes out of the published file what is gone, though nothing else of it has changed', async ({
-  scene: { workspace, api, configure },
-}) => {
-  const publish = 'published.db'
-  const sync = (organizations: object[], ...options: string[]) => {
-    configure({ publish, organizations: organizations as never })
-    return workspace.run(['sync', ...options])
-  }
-  const versions = (file: string) => {
-    const connection = new Database(workspace.file(file), { readonly: true })
-    const found = connection.prepare('SELECT _organization_id FROM orders_history').pluck().all()
-    connection.close()
-    return found.filter((id) => id === ACME.id).length
-  }
-  await sync([ACME, GLOBEX])
-  api.list = []
-  for (let walk = 0; walk < 2; walk++) await sync([ACME], '--accept-removals')
-  api.list = items(4).map((item) => ({ ...item, state: 'shipped' }))
-  await sync([GLOBEX])
-  expect(versions(publish)).toBe(4)
-
-  await workspace.run(['forget', '--org', 'acme', '--collection', 'orders', '--yes'])
-
-  expect([versions('mirror.db'), versions(publish)]).toEqual([0, 0])
 })
 
 it('forget leaves a job alone that is being synced, and deletes the others', async ({
