@@ -20,8 +20,8 @@ interface SceneOptions {
   every?: string
   /** What the organizations say themselves. */
   own?: object
-  hasFailed?: boolean
-  isBroken?: boolean
+  /** Whether a list could not be begun. */
+  fails?: () => Promise<boolean>
   hasBudget?: () => boolean
 }
 
@@ -30,8 +30,7 @@ function createScene({
   count = 2,
   every = '5m',
   own,
-  hasFailed = false,
-  isBroken = false,
+  fails = async () => false,
   hasBudget,
 }: SceneOptions = {}) {
   const workspace = createWorkspace({
@@ -88,8 +87,7 @@ function createScene({
     const { name } = selected.organization
     begun.push(`${(clock.now() - NOW) / 1000} ${name}`)
     const kept = lists.find((list) => list.scheduled.name === name)?.kept
-    if (isBroken) throw new Error('a bug')
-    if (hasFailed || !kept) return true
+    if ((await fails()) || !kept) return true
     kept.state = { ...kept.state, newestAt: clock.now() }
     plan.policyOf(selected)?.note(kept.state)
     return false
@@ -131,11 +129,11 @@ it('nothing is read of lists whose organization says refresh: false, whatever th
   expect(begun).toEqual([])
 })
 
-it.each([
-  ['could not be begun', { hasFailed: true }],
-  ['met a defect', { isBroken: true }],
-])('a list that %s is tried again after a minute, and others meanwhile', async (_, options) => {
-  const { pass, keep, begun } = createScene(options)
+it.each<[string, () => Promise<boolean>]>([
+  ['could not be begun', async () => true],
+  ['met a defect', () => Promise.reject(new Error('a bug'))],
+])('a list that %s is tried again after a minute, and others meanwhile', async (_, fails) => {
+  const { pass, keep, begun } = createScene({ fails })
   keep()
   await pass(MINUTE)
 
