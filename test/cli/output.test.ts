@@ -144,8 +144,6 @@ it.each<[ErrorCode, minutes: number[], warnings: number]>([
 const walk = { id: 1, nextPage: 2 } as NonNullable<JobResult['walk']>
 
 it.each<[string, Partial<JobResult>, ErrorCode, level: string, event: string]>([
-  ['a refresh that comes again', { trigger: 'refresh' }, 'UNAUTHORIZED', 'debug', 'run_not_begun'],
-  ['one of a schedule', { trigger: 'schedule' }, 'UNAUTHORIZED', 'error', 'run_not_begun'],
   ['a busy one', {}, 'BUSY', 'warn', 'run_not_begun'],
   ['one that lost its mirror', { walk }, 'DATABASE', 'error', 'run_finished'],
 ])('how loudly a job is told that did not run: %s', (_, changed, code, level, event) => {
