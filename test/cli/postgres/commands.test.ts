@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { duckdb } from '../../helpers/duckdb.ts'
-import { pageOf, serve } from '../../helpers/list-server.ts'
-import { onPostgres, type PostgresWorkspace } from '../../helpers/on-postgres.ts'
+import { onPostgres, syncedOnPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
+import { stop } from '../../helpers/processes.ts'
 
 // What commands do and print with a mirror on a server, where that is code of its own.
 
@@ -14,16 +14,11 @@ const ITEMS = [
   { id: 2, total: 2, note: 'b, "c"' },
 ]
 
-async function synced(): Promise<PostgresWorkspace> {
-  const { url } = await serve((asked) => pageOf(ITEMS, asked))
-  const postgres = onPostgres(server, url)
-  expect(await postgres.run(['sync'])).toMatchObject({ code: 0 })
-  return postgres
-}
+const synced = () => syncedOnPostgres(server, ITEMS)
 
 describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () => {
   it('sync, refresh, compare, tell, and forget', async () => {
-    const { run, rows, start } = await synced()
+    const { run, read, start } = await synced()
     const daemon = start(['start'])
     await daemon.log(({ event }) => event === 'daemon_started')
     for (const line of ['sync --refresh --wait', 'verify --wait', 'resume'])
@@ -32,10 +27,8 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
       jobs: [{ rows: 2, coverage: 'steady', problem: null }],
       daemon: { running: true },
     })
-    daemon.killAll('SIGTERM')
-    expect((await daemon.ended).code).toBe(0)
+    expect((await stop(daemon)).code).toBe(0)
 
-    const read = await rows()
     await read('UPDATE sync_jobs SET fresh_as_of = now()')
     expect(await run(['forget', '--org', 'acme', '--yes'])).toMatchObject({
       code: 0,
@@ -47,8 +40,8 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
   })
 
   it('write CSV, items and views of users; sums and means as numbers, and times and numbers that JSON lacks as text', async () => {
-    const { run, rows } = await synced()
-    await (await rows())('CREATE MATERIALIZED VIEW orders__mine AS SELECT _organization_id, id FROM orders')
+    const { run, read } = await synced()
+    await read('CREATE MATERIALIZED VIEW orders__mine AS SELECT _organization_id, id FROM orders')
     const printed = async (...args: string[]) => (await run(args)).stdout
     const values = `
       SELECT sum(id) AS sum, avg(id) AS mean, 1e20::numeric AS large, 20.0 AS whole, 'NaN'::float8 AS nan,

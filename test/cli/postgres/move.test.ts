@@ -1,11 +1,11 @@
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import type { PostgresAddress } from '../../../src/store/postgres/address.ts'
 import { items, pageOf, type Reply, serve } from '../../helpers/list-server.ts'
 import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
+import { stop } from '../../helpers/processes.ts'
 import { ACME } from '../../helpers/scene.ts'
-import { createWorkspace, organization, variable } from '../../helpers/workspace.ts'
+import { createWorkspace, organization } from '../../helpers/workspace.ts'
 
 const server = await openDatabase()
 
@@ -57,7 +57,7 @@ async function scene(listed: () => readonly unknown[]) {
   const postgres = onPostgres(server, api.url, settings)
   const source = createWorkspace({ baseUrl: api.url, ...settings })
   await source.run(['sync'])
-  const args = ['move', '--from', source.mirror, '--to', placeOf(postgres.address)]
+  const args = ['move', '--from', source.mirror, '--to', postgres.place]
   return {
     ...postgres,
     api,
@@ -69,16 +69,11 @@ async function scene(listed: () => readonly unknown[]) {
       isOpen = false
       const interrupted = source.start(['sync', '--org', 'acme'])
       await api.arrival(({ page }) => page === 4, 1 + api.asked.filter(({ page }) => page === 4).length)
-      interrupted.killAll('SIGKILL')
-      await interrupted.ended
+      await stop(interrupted, 'SIGKILL')
       door.resolve()
       isOpen = true
     },
   }
-}
-
-function placeOf({ user, host, port, database, schema }: PostgresAddress): string {
-  return `postgres://${user}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`
 }
 
 describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
@@ -213,7 +208,6 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
       code: 1,
       stderr: expect.stringMatching(/BUSY: .* is in use: "admin-mirror start" runs on it/) as string,
     })
-    daemon.killAll('SIGTERM')
-    await daemon.ended
+    await stop(daemon)
   })
 })

@@ -4,9 +4,10 @@ import type { Clock } from '../../helpers/in-process.ts'
 import { items, pageOf, serve } from '../../helpers/list-server.ts'
 import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openReader, startPostgres } from '../../helpers/postgres.ts'
-import type { LogLine } from '../../helpers/processes.ts'
+import { type LogLine, stop } from '../../helpers/processes.ts'
 import { startProxy } from '../../helpers/proxy.ts'
 import { ACME } from '../../helpers/scene.ts'
+import { createWatch } from '../../helpers/watch.ts'
 import { variable } from '../../helpers/workspace.ts'
 
 // A server that refuses its work for a while, in the ways that are no cut of the network: a worker says what it waits for,
@@ -63,26 +64,19 @@ const isWaiting = ({ event }: LogLine) => event === 'mirror_busy'
 /** Waits take a fiftieth of their time, and can be counted. */
 function createHaste() {
   let count = 0
-  const watchers = new Set<() => void>()
+  const { changed, until } = createWatch()
   const clock: Clock = {
     now: Date.now,
     async sleep(ms, signal) {
       count++
-      for (const watch of watchers) watch()
+      changed()
       await sleep(ms / 50, undefined, signal ? { signal } : {})
     },
   }
   /** Resolves after so many more waits. */
-  function waits(more: number): Promise<void> {
-    const until = count + more
-    return new Promise((resolve) => {
-      const watch = () => {
-        if (count < until) return
-        watchers.delete(watch)
-        resolve()
-      }
-      watchers.add(watch)
-    })
+  async function waits(more: number): Promise<void> {
+    const last = count + more
+    await until(() => (count < last ? undefined : count))
   }
   return { clock, waits }
 }
@@ -125,9 +119,7 @@ describe.skipIf(server.missing !== null)('a worker waits for a server', () => {
     await end(admin, role)
     proxy.cut()
     await expect.poll(() => api.asked.length, { timeout: 40_000 }).toBeGreaterThan(asked + 5)
-
-    worker.kill('SIGTERM')
-    const { code, logs } = await worker.ended
+    const { code, logs } = await stop(worker)
     expect(code).toBe(0)
     const told = logs.filter(isWaiting).map(({ msg }) => msg)
     expect(told.at(-1)).toBe(BACK)

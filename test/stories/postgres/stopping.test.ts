@@ -1,18 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { pageOf, serve } from '../../helpers/list-server.ts'
-import { onPostgres, type PostgresWorkspace } from '../../helpers/on-postgres.ts'
-import { openDatabase, type openReader } from '../../helpers/postgres.ts'
+import { syncedOnPostgres } from '../../helpers/on-postgres.ts'
+import { openDatabase } from '../../helpers/postgres.ts'
 
 // Statements that take long, write, or return more than memory holds.
 
 const server = await openDatabase()
 
-async function synced(): Promise<PostgresWorkspace & { read: Awaited<ReturnType<typeof openReader>> }> {
-  const { url } = await serve((asked) => pageOf([{ id: 1 }], asked))
-  const postgres = onPostgres(server, url)
-  expect(await postgres.run(['sync'])).toMatchObject({ code: 0 })
-  return { ...postgres, read: await postgres.rows() }
-}
+const synced = () => syncedOnPostgres(server, [{ id: 1 }])
 
 const SLEEPERS =
   "FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep' AND application_name = 'admin-mirror'"

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { items, pageOf, serve } from '../../helpers/list-server.ts'
 import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase, openReader } from '../../helpers/postgres.ts'
-import { CONTAINER, HAS_CONTAINERS } from '../../helpers/processes.ts'
+import { CONTAINER, HAS_CONTAINERS, stop } from '../../helpers/processes.ts'
 import { startProxy } from '../../helpers/proxy.ts'
 import { ACME } from '../../helpers/scene.ts'
 import { variable } from '../../helpers/workspace.ts'
@@ -45,9 +45,7 @@ it.skipIf(server.missing !== null || !HAS_CONTAINERS)(
     door.resolve()
     await near.log(({ event }) => event === 'run_finished')
     const followed = performance.now() - vanishedAt
-    near.killAll('SIGTERM')
-
-    expect((await near.ended).code).toBe(0)
+    expect((await stop(near)).code).toBe(0)
     const rows = await openReader(address)
     expect(await rows('SELECT count(*)::int FROM orders')).toEqual([{ count: 9 }])
     expect(followed).toBeLessThan(30_000)
