@@ -7,6 +7,9 @@ const it = sceneTests()
 // Staging and production beside each other, one of them with the other's database. Which addresses are the same one:
 // test/store/sqlite/store.test.ts.
 
+const collections = { orders: { path: '/v1/all-orders' }, establishments: false }
+it.override({ options: { settings: { collections } } })
+
 /** Another path of the same host. */
 const moveTo = (path: string, { server, configure }: Scene) => configure({ baseUrl: `${server.url}/${path}` })
 
@@ -29,7 +32,7 @@ it('a mirror with the lists of another address is refused by every command that 
     expect(await workspace.run(line.split(' ')), line).toMatchObject({ code: 0 })
 })
 
-it('another address is accepted by sync --accept-address, for good, and the open walk goes on there', async ({
+it('another address is accepted by sync --accept-address, for good, and the open walk goes on there, at the path of its list', async ({
   scene,
 }) => {
   const { api, server, workspace } = scene
@@ -45,6 +48,6 @@ it('another address is accepted by sync --accept-address, for good, and the open
   const former = await workspace.run(['sync'])
 
   expect([accepted, next, former].map(({ code }) => code)).toEqual([0, 0, 2])
-  expect(pages).toEqual([1, 2, 1].map((page) => `/v2/api/v1/admin/orders ${page}`))
+  expect(pages).toEqual([1, 2, 1].map((page) => `/v2/v1/all-orders ${page}`))
   expect(workspace.value('SELECT count(*) FROM orders')).toBe(4)
 })

@@ -7,7 +7,7 @@ import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
 
 const it = sceneTests()
 
-// That each setting of requests and walks reaches what it is for. What that makes of it: test/api, test/sync.
+// That each setting of requests and walks reaches what it is for. What that makes of it: test/api, test/sync; the path of a list: address.test.ts.
 
 it.for<[setting: string, reply: Reply, code: string, says: RegExp]>([
   ['api.timeout', { fault: () => {} }, 'TIMEOUT', /within api\.timeout \(150 ms\)/],
@@ -49,19 +49,6 @@ it('concurrency and rateLimit.sharePercent are kept', async ({
   await sync.log(({ event }) => event === 'waiting')
   await stop(sync)
   expect(server.asked).toHaveLength(1)
-})
-
-it('the path of a collection is kept, below that of baseUrl', async ({
-  scene: { workspace, server, configure },
-}) => {
-  const collections = { orders: { path: '/v2/all-orders' }, invoices: {}, establishments: false }
-  configure({ baseUrl: `${server.url}/proxied`, collections })
-
-  await workspace.run(['sync'])
-
-  expect(new Set(server.asked.map(({ path }) => path))).toEqual(
-    new Set(['/proxied/v2/all-orders', '/proxied/api/v1/admin/invoices']),
-  )
 })
 
 /** As SQL has it. */
