@@ -1,32 +1,17 @@
 import fs from 'node:fs'
 import { expect, it } from 'vitest'
-import type { Fault } from '../helpers/list-server.ts'
 import { faultsOf, mustRun, type Running, stop } from '../helpers/processes.ts'
-import { createScene, createStanding, sceneTests } from '../helpers/scene.ts'
+import { createStanding, sceneTests } from '../helpers/scene.ts'
 import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
 
-// Signals to real processes that wait or compute, and readers who read no more. What a run keeps: test/sync/job.test.ts; how soon a wait for a
-// lock ends: test/store/sqlite/runner.test.ts.
+// Signals to real processes that wait or compute, and readers who read no more. What a run keeps: test/sync/job.test.ts; answers that are broken
+// off: test/api/http.test.ts; how soon a wait for a lock ends: test/store/sqlite/runner.test.ts.
 
-/** A byte now and then, and never the last one. */
-const trickle: Fault = (response) => {
-  const timer = setInterval(() => response.write(' '), 20)
-  response.on('close', () => clearInterval(timer))
-}
+it('SIGHUP ends a sync that waits for an answer with 129, and nothing is lost', async () => {
+  const options = { start: 'start', list: ORDERS, page: 3 } as const
+  const { workspace, running, open } = await createStanding(['sync'], options)
 
-it('SIGHUP ends a sync whose answer does not end with 129, and nothing is lost', async () => {
-  let isGiven = false
-  const { server, workspace } = await createScene({
-    list: ORDERS,
-    instead({ page }) {
-      if (page !== 3 || isGiven) return null
-      isGiven = true
-      return { fault: trickle }
-    },
-  })
-  const sync = workspace.start(['sync'])
-  await server.arrival(({ page }) => page === 3)
-  expect(await stop(sync, 'SIGHUP')).toMatchObject({ code: 129, signal: null })
+  expect(await stop(running, 'SIGHUP')).toMatchObject({ code: 129, signal: null })
   expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
     { status: 'open', next_page: 3 },
   ])
@@ -34,6 +19,7 @@ it('SIGHUP ends a sync whose answer does not end with 129, and nothing is lost',
     { status: 'interrupted', error_code: 'INTERRUPTED', requests: 3 },
   ])
   copyOf(workspace).close()
+  open()
   expect((await workspace.run(['sync'])).code).toBe(0)
   expectWhole(workspace)
 })
