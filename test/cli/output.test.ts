@@ -49,6 +49,27 @@ const NO_RUN: JobResult = {
   heldBack: null,
 }
 
+/** All that was drawn on a terminal, by a clock that stands still, and what draws it again. */
+function createDrawn() {
+  const clock = { now: 0 }
+  const drawn: (readonly string[])[] = []
+  const ticks: (() => unknown)[] = []
+  const every = (_ms: number, task: () => unknown) => {
+    ticks.push(task)
+    return () => {}
+  }
+  const draw = (lines: readonly string[]) => void drawn.push(lines)
+  const runtime = { now: () => clock.now, every }
+  const { observe: observer } = createProgress({ draw, runtime, budgetOf: () => 'x' })
+  return { clock, drawn, ticks, observer }
+}
+
+function pageRead(number: number): JobEvent {
+  const page = { number, lastPage: 40, items: [], next: 'x' }
+  const result = { added: 0, changed: 0, notices: [] }
+  return { kind: 'page', page, result, itemsInWalk: number * 25, perMinute: 20 } as unknown as JobEvent
+}
+
 it.each<[string, pages: number, JobEvent[], string]>([
   ['before its first page', 0, [], 'waits for its first page'],
   ['by its limit', 2, [], 'page 2 of 40, 50 rows, about 2 minutes left'],
@@ -60,54 +81,30 @@ it.each<[string, pages: number, JobEvent[], string]>([
   ],
   ['that another process has', 0, [{ kind: 'busy', owner: 'process 7', work: null }], 'waits for process 7'],
 ])('the line of a list on a terminal: one %s', (_, pages, events, line) => {
-  let [time, drawn]: [number, readonly string[]] = [0, []]
-  const ticks: (() => unknown)[] = []
-  const { observe: observer } = createProgress({
-    draw: (lines) => {
-      drawn = lines
-    },
-    runtime: {
-      now: () => time,
-      every: (_ms, task) => {
-        ticks.push(task)
-        return () => {}
-      },
-    },
-    budgetOf: () => 'x',
-  })
+  const { clock, drawn, ticks, observer } = createDrawn()
   const observe = observer(jobOf())
   observe({ kind: 'request' })
   for (let number = 1; number <= pages; number++) {
-    time = number * 500
-    const page = { number, lastPage: 40, items: [], next: 'x' }
-    const result = { added: 0, changed: 0, notices: [] }
-    observe({ kind: 'page', page, result, itemsInWalk: number * 25, perMinute: 20 } as unknown as JobEvent)
+    clock.now = number * 500
+    observe(pageRead(number))
   }
   for (const event of events) observe(event)
 
-  time = 10_000
+  clock.now = 10_000
   ticks[0]?.()
-  expect(drawn).toEqual([`acme orders  ${line}`])
+  expect(drawn.at(-1)).toEqual([`acme orders  ${line}`])
   observe({ kind: 'finish', result: NO_RUN })
-  expect(drawn).toEqual([])
+  expect(drawn.at(-1)).toEqual([])
 })
 
 it('no more lists are drawn than a terminal shows, those that move before others', () => {
-  let drawn: readonly string[] = []
-  const { observe } = createProgress({
-    draw: (lines) => {
-      drawn = lines
-    },
-    runtime: { now: () => 0, every: () => () => {} },
-    budgetOf: () => 'x',
-  })
-  const lists = Array.from({ length: 60 }, () => observe(jobOf()))
-  const page = { number: 7, lastPage: 9, items: [], next: 'x' }
-  lists[59]?.({ kind: 'page', page, itemsInWalk: 7, perMinute: null } as unknown as JobEvent)
-  observe(jobOf())
+  const { drawn, observer } = createDrawn()
+  const lists = Array.from({ length: 60 }, () => observer(jobOf()))
+  lists[59]?.(pageRead(7))
+  observer(jobOf())
 
-  expect(drawn).toHaveLength(50)
-  expect(drawn[0]).toContain('page 7 of 9')
+  expect(drawn.at(-1)).toHaveLength(50)
+  expect(drawn.at(-1)?.[0]).toContain('page 7 of 40')
 })
 
 /** A reporter, the clock that it looks at, and the lines that it logged. */
