@@ -81,8 +81,6 @@ it('a mistyped host is told once, however many lists there are', async ({ scene,
   ])
 })
 
-const WITHOUT = { establishments: false }
-
 it.for<[what: string, settings: Partial<Settings>, asked: number, bad: RegExp[]]>([
   [
     'every problem of the configuration',
@@ -98,7 +96,7 @@ it.for<[what: string, settings: Partial<Settings>, asked: number, bad: RegExp[]]
   ],
   [
     'another key',
-    { collections: { ...WITHOUT, orders: { key: 'state' } } },
+    { collections: { establishments: false, orders: { key: 'state' } } },
     0,
     [/by the key id, .* says state/],
   ],
