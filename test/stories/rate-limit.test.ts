@@ -1,15 +1,13 @@
 import { expect } from 'vitest'
 import type { Status } from '../../src/report/status.ts'
-import { items } from '../helpers/list-server.ts'
-import { type LogLine, stop } from '../helpers/processes.ts'
+import { stop } from '../helpers/processes.ts'
 import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
 import { organization, type Workspace } from '../helpers/workspace.ts'
 
 const it = sceneTests()
 
-// A limit at the command, and one budget for all processes. When a request may leave: test/api/rate.
+// A limit at the command. When a request may leave, of any number of processes: test/api/rate.
 
-const isWait = ({ event }: LogLine) => event === 'waiting'
 const statusOf = async ({ run }: Workspace) => JSON.parse((await run(['status', '--json'])).stdout) as Status
 
 it('a 429 that asks for more than maxWait stops the job; nothing is asked before the time, until resume', async ({
@@ -37,26 +35,19 @@ it('a 429 that asks for more than maxWait stops the job; nothing is asked before
   expect(acmes()).toBe(4)
 })
 
-it('a budget is one for all processes, is shown by status, and is kept for the next one, though the last one was killed', async ({
-  scene: { workspace, server, api, configure },
+it('what a list waits for, and until when, is shown by status', async ({
+  scene: { workspace, server, configure },
 }) => {
-  api.list = items(20)
-  configure({ organizations: [ACME, GLOBEX], rateLimit: { requestsPerMinute: 5, scope: 'all' } })
-  const killed = workspace.start(['sync', '--org', 'globex'])
-  const acme = workspace.startHere(['sync', '--org', 'acme'])
-  const [wait] = await Promise.all([acme.log(isWait), killed.log(isWait), server.arrival(() => true, 5)])
+  configure({ rateLimit: { requestsPerMinute: 2 } })
+  const sync = workspace.startHere(['sync'])
+  const { until } = await sync.log(({ event }) => event === 'waiting')
   const { stdout } = await workspace.run(['status'])
   const { jobs } = await statusOf(workspace)
-  await stop(killed, 'SIGKILL')
-  const next = workspace.startHere(['sync', '--org', 'globex'])
-  const { reason } = await next.log(isWait)
-  for (const one of [acme, next]) one.kill('SIGTERM')
 
-  expect([(await acme.ended).code, (await next.ended).code]).toEqual([143, 143])
-  expect(server.asked).toHaveLength(5)
-  expect(stdout).toContain(': our own limit of 5 requests a minute')
-  expect(jobs[0]).toMatchObject({ organization: 'acme', waiting_until: wait.until })
-  expect(reason).toContain('our own limit')
+  expect((await stop(sync)).code).toBe(143)
+  expect(server.asked).toHaveLength(2)
+  expect(stdout).toContain(': our own limit of 2 requests a minute')
+  expect(jobs[0]).toMatchObject({ waiting_until: until })
 })
 
 it.for([
