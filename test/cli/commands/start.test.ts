@@ -53,23 +53,19 @@ describe.concurrent('start', () => {
     expect(workspace.rows('SELECT trigger FROM sync_runs ORDER BY id')).toEqual([{ trigger: 'schedule' }])
   })
 
-  it('runs a job whenever the time of its organization comes, never twice at once, and says what it skips', async ({
-    scene: { workspace, api, server, configure },
-  }) => {
-    const organizations = [{ ...ACME, schedule: NEVER }, GLOBEX]
-    configure({ organizations, schedule: EVERY_SECOND, refresh: false })
-    const door = Promise.withResolvers<void>()
-    api.instead = () => door.promise.then(() => null)
-    const start = workspace.startHere(['start'])
-    await server.arrival(({ page }) => page === 1, 2)
-    await start.log(({ event, job }) => event === 'schedule_skipped' && job === 'globex orders')
-    expect(server.asked).toHaveLength(2)
+  it('runs a job whenever the time of its organization comes, never twice at once, and says what it skips', async () => {
+    const organizations = [ACME, { ...GLOBEX, schedule: NEVER }]
+    const settings = { organizations, schedule: EVERY_SECOND, refresh: false }
+    const { running, server, open } = await createStanding(['start'], { settings })
+    const pagesOf = ({ id }: { id: string }) =>
+      server.asked.filter(({ organization }) => organization === id).map(({ page }) => page)
+    await running.log(({ event, job }) => event === 'schedule_skipped' && job === 'acme orders')
+    expect(pagesOf(ACME)).toEqual([1, 2])
 
-    door.resolve()
-    await start.log((line) => finished(line) && line.organization === 'globex', 3)
-    await stop(start)
-    const ends = server.asked.filter(({ page }) => page === 3).map(({ organization }) => organization)
-    expect(ends.filter((id) => id === ACME.id)).toHaveLength(1)
+    open()
+    await running.log((line) => finished(line) && line.organization === 'acme', 3)
+    await stop(running)
+    expect(pagesOf(GLOBEX).filter((page) => page === 3)).toHaveLength(1)
   })
 
   it('ends with 0 in the middle of a run, and the next start goes on there at once', async () => {
