@@ -1,4 +1,3 @@
-import type { Answer } from '../../../src/sync/coverage/pass.ts'
 import { WalkReading } from '../../../src/sync/coverage/read-list.ts'
 import type { Coverage } from '../../../src/sync/types.ts'
 import { createRandom } from '../../simulation/random.ts'
@@ -56,32 +55,26 @@ function walk(
   const late = REQUEST_S * (kind.late ?? 0)
   const interruptedAt = kind.isInterrupted ? 2 + Math.floor(list.random() * (pages - 1)) : null
   const jobsDone = new Set<string>()
-  const begin = () =>
-    new WalkReading({ kind: 'full', firstPage: 1, total: 'check', maxPasses: 3, lastCoverage }, 'a list')
-  let reading = begin()
-  const ledger: Answer[] = []
+  const rules = { kind: 'full', firstPage: 1, total: 'check', maxPasses: 3, lastCoverage } as const
+  const reading = new WalkReading(rules, 'a list')
   while (reading.question) {
-    if (ledger.length + 1 === interruptedAt) {
+    if (reading.answers + 1 === interruptedAt) {
       pass(PAUSE_S)
-      reading = begin()
-      for (const answer of ledger) reading.take(answer, 0)
       reading.resume()
     }
     pass(REQUEST_S - late)
     if (kind.hasJob) runJob(list, pages, reading.next, jobsDone)
-    const page = reading.question?.page ?? 1
+    const { page } = reading.question
     const total = list.ids.length
     pass(late)
     const ids = pageAt(page).map(String)
     const lastPage = Math.max(Math.ceil(total / PER_PAGE), 1)
     const next = page < lastPage ? page + 1 : null
-    const answer = { page, ids, items: ids.length, total, next, lastPage }
-    ledger.push(answer)
-    reading.take(answer, 0)
+    reading.take({ page, ids, items: ids.length, total, next, lastPage }, 0)
   }
   const has = (id: number) => reading.has(String(id))
   const missed = list.ids.filter((id) => id < listed && !has(id)).length
-  const extra = (100 * (ledger.length - pages)) / pages
+  const extra = (100 * (reading.answers - pages)) / pages
   const coverage = reading.result?.coverage ?? null
   return { has, reading: { coverage, passes: reading.pass, extra, missed } }
 }
