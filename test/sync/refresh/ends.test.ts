@@ -17,10 +17,7 @@ const says500: Spoil = (answer) => ({ ...answer, total: 500 })
 describe('the pages that a refresh asks for', () => {
   // `moves`: since the full walk; or `at` a request, just before it. A reading that is not settled says so behind its pages.
   it.each<[End, moves: string, asked: string, what: string, (Refreshing & { rows?: number })?]>([
-    ['first', '', '1', 'nothing is new'],
     ['last', '', '20', 'nothing is new'],
-    ['first', 'add 10', '1 2', 'ten rows are new'],
-    ['last', 'add 10', '20 21 20', 'ten rows are new'],
     ['first', 'add 100', '1 2 3 4 5', 'a hundred are'],
     ['last', 'add 100', '20 24 23 22 21 20', 'a hundred are'],
     ['last', 'add 5', '20 19', 'the last page was not full', { rows: 490 }],

@@ -22,7 +22,9 @@ export interface Refreshing {
   refuses?: ErrorCode
 }
 
-/** A list of 25 items a page, if nothing else is said, that the test moves, and a mirror of it that is refreshed. New items come at one end. */
+const PER_PAGE = 25
+
+/** A list that the test moves, and a mirror of it that is refreshed. New items come at one end. */
 export class Listing {
   rows: ListedRow[] = []
   readonly end: End
@@ -30,11 +32,9 @@ export class Listing {
   clock = 1000
   private nextId = 0
   private rowsAdded = 0
-  private readonly perPage: number
 
-  constructor(end: End, count: number, perPage = 25) {
+  constructor(end: End, count: number) {
     this.end = end
-    this.perPage = perPage
     this.add(count)
   }
 
@@ -87,7 +87,7 @@ export class Listing {
   }
 
   get lastPage(): number {
-    return Math.max(1, Math.ceil(this.rows.length / this.perPage))
+    return Math.max(1, Math.ceil(this.rows.length / PER_PAGE))
   }
 
   /** Rows of the list that were never read. */
@@ -98,7 +98,7 @@ export class Listing {
   /** Reads a page and writes it. */
   read(page: number): WrittenAnswer<number>['items'] {
     const at = ++this.clock
-    const shown = this.rows.slice((page - 1) * this.perPage, page * this.perPage)
+    const shown = this.rows.slice((page - 1) * PER_PAGE, page * PER_PAGE)
     for (const row of shown) {
       if (row.seen === null) this.rowsAdded++
       if (row.seen === null || row.hasChanged) row.seen = { firstAt: row.seen?.firstAt ?? at, changedAt: at }
