@@ -36,9 +36,9 @@ async function synced(ids: number[], values: Values = {}) {
   return test
 }
 
-/** All that is committed, but for who had a job last. */
+/** All that is committed, but for who had a job last, and when each process said that it lives. */
 function rowsOf(test: TestMirror) {
-  const { sync_jobs: jobs = [], ...others } = dump(test)
+  const { sync_jobs: jobs = [], sync_workers: _workers, ...others } = dump(test)
   return { ...others, jobs: jobs.map(({ epoch: _epoch, ...job }) => job) }
 }
 
@@ -65,10 +65,8 @@ describe('verify', () => {
     ['an item that the mirror lacks', upTo(8), {}, ['missing 8'], [1, 2, 3, 1, 3]],
     ['a row that is not listed', [1, 2, 3, 4, 5, 7], {}, ['extra 6'], [1, 2, 1, 1, 2, 1]],
     ['another value', upTo(7), { 4: PAID }, ['different 4 state'], [1, 2, 3, 2, 1]],
-    ['an additional field', upTo(7), { 4: '{"id":4,"state":"open","c":{"a":1}}' }, ['different 4 c'], []],
     ['more fields than are told', upTo(7), { 4: WIDE }, ['different 4 a b c d e f g h i j'], []],
     ['another value of a field that is ignored', upTo(7), { 4: '{"id":4,"state":"open","seen":1}' }, [], []],
-    ['the same value in another spelling', upTo(7), { 4: '{ "state":"open", "id":4.0 }' }, [], []],
     ['an item without a usable key', upTo(7), { 4: '{"id":null}' }, ['missing key "id" is null'], []],
     ['no items', [], {}, upTo(7).map((id) => `extra ${id}`), []],
   ])('reports a list that shows %s', async (_what, ids, values, expected, asked) => {
@@ -118,42 +116,25 @@ const byAnswer = (valuesIn: (answer: number) => Values): Script => {
 }
 const until4 = byAnswer((answer) => (answer < 4 ? { 4: PAID } : {}))
 const changing = byAnswer((answer) => ({ 4: `{"id":4,"state":${answer}}` }))
+const comingAndLeaving = moving({ 3: (ids) => ids.push(10), 5: (ids) => ids.pop() })
+const leavingAndComing = moving({ 1: (ids) => ids.pop(), 5: (ids) => ids.push(9) })
+const drifting = { ...moving(passingThrough(4), { 1: '{"id":1,"state":"paid"}' }), ids: upTo(8) }
+const driftingLater = { ...moving(passingThrough(7)), ids: upTo(8) }
+const keyless = { ...moving({}, { 7: '{"id":"","state":"open"}' }), ids: upTo(8) }
 
 describe('verify of a list that moves', () => {
   it.each<[string, Script, string[], moved: number, isExtraKnown?: boolean]>([
-    [
-      'of an item that has come, and left before the second look',
-      moving({ 3: (ids) => ids.push(10), 5: (ids) => ids.pop() }),
-      [],
-      1,
-    ],
-    [
-      'of one that left, and came back before the second reading',
-      moving({ 1: (ids) => ids.pop(), 5: (ids) => ids.push(9) }),
-      [],
-      1,
-    ],
+    ['of an item that has come, and left before the second look', comingAndLeaving, [], 1],
+    ['of one that left, and came back before the second reading', leavingAndComing, [], 1],
     ['of one that left after it was read', moving({ 2: (ids) => ids.shift() }), [], 0],
     ['of one that came where it was read already', moving({ 2: (ids) => ids.unshift(10) }), [], 1],
     ['of one that came and stayed', moving({ 2: (ids) => ids.push(10) }), ['missing 10'], 0],
     ['of one that left unread', moving({ 2: (ids) => ids.pop() }), ['extra 9'], 0],
     ['of one that changes between two looks', until4, [], 1],
     ['of one that is another at each look', changing, [], 1],
-    [
-      'but no extra row, if the first reading drifts',
-      { ...moving(passingThrough(4), { 1: '{"id":1,"state":"paid"}' }), ids: upTo(8) },
-      ['different 1 state'],
-      0,
-      false,
-    ],
-    ['nor if the second one does', { ...moving(passingThrough(7)), ids: upTo(8) }, [], 0, false],
-    [
-      'nor if an item lost its key',
-      { ...moving({}, { 7: '{"id":"","state":"open"}' }), ids: upTo(8) },
-      ['missing key "id" is an empty text'],
-      0,
-      false,
-    ],
+    ['but no extra row, if the first reading drifts', drifting, ['different 1 state'], 0, false],
+    ['nor if the second one does', driftingLater, [], 0, false],
+    ['nor if an item lost its key', keyless, ['missing key "id" is an empty text'], 0, false],
   ])('reports what two looks agree on, %s', async (_what, script, expected, moved, isExtraKnown = true) => {
     const test = await synced(upTo(9))
 
@@ -178,11 +159,7 @@ describe('verify of a list that cannot be compared', () => {
 
   it('says that it ends before its own total', async () => {
     const test = await synced(upTo(9))
-    const list = scriptedList({
-      ids: upTo(9),
-      item: itemOf({}),
-      instead: (page) => ({ ...page, total: 12 }),
-    })
+    const list = scriptedList({ ids: upTo(9), item: itemOf({}), instead: (page) => ({ ...page, total: 12 }) })
 
     expect(told(await verifyOnce(test, list))).toEqual([
       expect.stringMatching(/^INCOMPLETE: acme orders: .*9 items came of a total of 12/),
