@@ -32,6 +32,7 @@ describe('the key of an item', () => {
   it.each([
     [['id'], '{"id":null}', 'key "id" is null'],
     [['id'], '{"id":true}', 'key "id" is neither text nor a number'],
+    [['id'], '{"id":[1]}', 'key "id" is neither text nor a number'],
     [['id'], '{"id":""}', 'key "id" is an empty text'],
     [['id'], '{"id":"a\\u0000"}', 'key "id" holds a NUL character'],
     [['id'], '{"id":"a\\ud800"}', 'key "id" holds half of a surrogate pair'],

@@ -34,6 +34,7 @@ function listOf(minutes: number, more: Partial<SharingList> & { rate?: number } 
 it.each([
   [null, 10, 6],
   [300, 10, 30],
+  [60, 0.1, 0.06],
 ])('of %s requests a minute %d percent are %d', (limit, percent, perMinute) => {
   expect(shareOf(limit, percent)).toBeCloseTo(perMinute)
 })
