@@ -50,7 +50,6 @@ const DRIFTED = { lastCoverage: 'drifted' } as const
 
 describe('the end of a pass', () => {
   it.each<[string, Partial<PassEnd>, Partial<WalkEnd>, string, Partial<WalkRules>?]>([
-    ['nothing moved and all items came', {}, {}, 'steady'],
     ['it moved, and all is explained', SETTLED, {}, 'repaired'],
     ['it moved, and not all is explained', UNSETTLED, {}, 'again'],
     ['it moved, and as many are missing as came', { ...SETTLED, rises: 2 }, GROWN, 'repaired'],
@@ -59,9 +58,6 @@ describe('the end of a pass', () => {
     ['one answer of its total with an item twice', { ...ONE, distinct: 2, repeated: 1 }, {}, 'steady'],
     ['one answer shorter than its total', { ...ONE, distinct: 2 }, {}, 'again'],
     ['one answer without a total', { answers: 1, total: null }, { counted: false }, 'steady'],
-    ['several answers without a total', { total: null }, { counted: false }, 'null'],
-    ['the walk is partial', UNSETTLED, {}, 'null', { kind: 'partial' }],
-    ['later, nothing moved', {}, { pass: 2, moved: true }, 'repaired'],
     ['later, all passes have the total', { ...UNSETTLED, distinct: 9 }, { pass: 2 }, 'repaired'],
     ['the same, of a total that changed', UNSETTLED, { pass: 2, totalChanged: true }, 'again'],
     ['the last is not explained', UNSETTLED, { pass: 3, items: 12 }, 'drifted'],
@@ -74,7 +70,7 @@ describe('the end of a pass', () => {
   ])('%s', (_what, pass, walk, expected, rules = {}) => {
     const verdict = judgePass({ ...WHOLE, ...pass }, { ...FIRST, ...walk }, { ...RULES, ...rules })
 
-    expect(verdict.kind === 'complete' ? `${verdict.coverage}` : verdict.kind).toBe(expected)
+    expect(verdict.kind === 'complete' ? verdict.coverage : verdict.kind).toBe(expected)
   })
 
   it.each<[Partial<PassEnd>, Partial<WalkEnd>, string]>([
@@ -165,7 +161,6 @@ describe('a walk over a list', () => {
   // With a page once more: the spot check. After a death, from the last page that was read.
   it.each<[what: string, items: number, asked: RegExp, Moves?, Shows?]>([
     ['without items', 0, /^1$/],
-    ['of one page', 1, /^1$/],
     ['of ten pages', 30, /^1 2 3 4 5 6 7 8 9 10 4$/],
     ['of ten pages, while a process dies', 30, /^1 2 2 3 4 5 6 7 8 9 10 4$/, { 3: [dies] }],
     ['that names an empty page behind its last full one', 9, /^1 2 3 4 1$/, {}, nextOf],
@@ -237,7 +232,6 @@ describe('a walk over a list', () => {
     ['cut short', '1 2', {}, { shows: ending, rules: { total: 'ignore' } }, { isShort: true }],
     ['without totals, that names empty pages', '1 2 3 4 5 4', {}, { shows: uncounted }],
     ['of which a part is read, and nothing in front of that', '3 4 3', { 2: [cut(2)] }, { rules: PARTIAL }],
-    ['of which a part beyond its end is read', '9', {}, { rules: { ...PARTIAL, firstPage: 9 } }],
   ])(
     'that nothing counts is read once, and says nothing of its coverage: %s',
     (_what, pages, moves, reads, result = {}) => {
