@@ -108,6 +108,11 @@ const push =
   (ids) =>
     ids.push(...upTo(to).slice(from - 1))
 const lastToFront: Move = (ids) => ids.unshift(ids.pop() ?? 0)
+/** With a new item instead of its last one. */
+const turnRound =
+  (added: number): Move =>
+  (ids) =>
+    ids.splice(0, 30, ...[added, ...ids.slice(0, -1)].toReversed())
 /** The process dies, and another one goes on. */
 const dies: Move = (_ids, reading) => reading.resume()
 
@@ -251,14 +256,8 @@ describe('a walk over a list', () => {
   })
 
   it('that turns round all the time is drifted after so many passes, none of which asks for more than twice its pages', () => {
-    const turn = (added: number): Move[] => [
-      (ids) => ids.splice(0, 30, ...[added, ...ids.slice(0, -1)].toReversed()),
-    ]
-    const { asked, reading } = walkOver(
-      30,
-      upTo(100).map((number) => turn(30 + number)),
-      { rules: { maxPasses: 2 } },
-    )
+    const moves = upTo(100).map((number) => [turnRound(30 + number)])
+    const { asked, reading } = walkOver(30, moves, { rules: { maxPasses: 2 } })
 
     expect(reading).toMatchObject({ pass: 2, result: { coverage: 'drifted' } })
     expect(asked.split(' ').length).toBeGreaterThanOrEqual(2 * 10)
