@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { quantile } from './lines.ts'
+import { LINES, quantile } from './lines.ts'
 import { measureFreshness } from './measure.ts'
 
 /** A small list for a day: what is promised of these was measured on more. */
@@ -38,3 +38,16 @@ it('lists of one token are left out by none of the others, though the share does
   for (const ages of newAges) expect(Math.max(0, ...ages)).toBeLessThan(60)
   expect(fullestHour).toBeLessThan(1.05)
 })
+
+it.runIf(process.env.LONG).each(Object.entries(LINES))(
+  '10,000 refreshes claim nothing that is not true, and keep to their share: %s',
+  { timeout: 3_600_000 },
+  (_name, line) => {
+    for (let [seed, refreshes] = [1, 0]; refreshes < 10_000; seed++) {
+      const measured = measureFreshness(line, seed)
+      refreshes += measured.refreshes
+      expect(measured.untrue).toBe(0)
+      expect(measured.fullestHour).toBeLessThan(1.05)
+    }
+  },
+)
