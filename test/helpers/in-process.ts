@@ -35,43 +35,21 @@ export const RESTLESS: Clock = { ...REAL, sleep: (ms, signal) => REAL.sleep(Math
  * Starting a process takes longer than most commands. A signal is passed on as src/main.ts does with the first one.
  */
 export function startInProcess(args: readonly string[], place: Place): Running {
+  const { cwd, env, clock = REAL, stdin = '', columns } = place
   const stop = new AbortController()
   const { onStdout, onStderr, end, ...transcript } = createTranscript()
   const [stdout, stderr] = [writableTo(onStdout), writableTo(onStderr)]
-  if (place.columns !== undefined) Object.assign(stdout, { isTTY: true, columns: place.columns })
-  const runtime = createRuntime(place, stdout, stderr, stop.signal)
-  const ended = runProgram(args, runtime).finally(() => dead.add(runtime.processName))
-  const kill = (name: NodeJS.Signals) => stop.abort(name)
-  return {
-    ...transcript,
-    kill,
-    killAll: kill,
-    closeStdout: () => stdout.destroy(),
-    closeStderr: () => stderr.destroy(),
-    ended: ended.then((code) => end(code, null)),
-  }
-}
-
-/** The names of commands in this process that have ended. */
-const dead = new Set<string>()
-
-const isAlive = createIsAlive(hostname(), (pid) => process.kill(pid, 0))
-
-function createRuntime(
-  { cwd, env, stdin = '', clock = REAL }: Place,
-  stdout: Writable,
-  stderr: Writable,
-  signal: AbortSignal,
-): Runtime {
-  return {
+  if (columns !== undefined) Object.assign(stdout, { isTTY: true, columns })
+  const processName = `${hostname()}-${process.pid}-${randomBytes(6).toString('hex')}`
+  const runtime: Runtime = {
     env,
     cwd,
-    processName: `${hostname()}-${process.pid}-${randomBytes(6).toString('hex')}`,
+    processName,
     isAlive: (name) => (dead.has(name) ? false : isAlive(name)),
     stdin: () => Readable.from([Buffer.from(stdin)]),
     stdout,
     stderr,
-    signal,
+    signal: stop.signal,
     now: clock.now,
     // What waits by it waits as the clock of the test goes.
     elapsed: clock.now,
@@ -88,7 +66,22 @@ function createRuntime(
     randomHex: () => randomBytes(16).toString('hex'),
     dieOnSignal: () => {},
   }
+  const ended = runProgram(args, runtime).finally(() => dead.add(processName))
+  const kill = (name: NodeJS.Signals) => stop.abort(name)
+  return {
+    ...transcript,
+    kill,
+    killAll: kill,
+    closeStdout: () => stdout.destroy(),
+    closeStderr: () => stderr.destroy(),
+    ended: ended.then((code) => end(code, null)),
+  }
 }
+
+/** The names of commands in this process that have ended. */
+const dead = new Set<string>()
+
+const isAlive = createIsAlive(hostname(), (pid) => process.kill(pid, 0))
 
 function writableTo(onText: (text: string) => void): Writable {
   const decoder = new StringDecoder('utf8')

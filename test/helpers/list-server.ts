@@ -36,13 +36,7 @@ export interface Reply {
 
 export type Fault = (response: ServerResponse, text: string, asked: Asked) => unknown
 
-export interface ListServer {
-  url: string
-  /** Every request so far, in the order they came. */
-  asked: Asked[]
-  /** The first request, past or to come, that `isMeant` is true for; of `count` of them the last. */
-  arrival(isMeant: (asked: Asked) => boolean, count?: number): Promise<Asked>
-}
+export type ListServer = Awaited<ReturnType<typeof serve>>
 
 /**
  * A server on loopback that answers each request as `reply` says, until the tests of the file have ended.
@@ -51,7 +45,8 @@ export interface ListServer {
 export async function serve(
   reply: (asked: Asked) => Reply | Promise<Reply>,
   tls?: { key: string; cert: string },
-): Promise<ListServer> {
+) {
+  /** Every request so far, in the order they came. */
   const asked: Asked[] = []
   const { changed, until } = createWatch()
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -80,7 +75,8 @@ export async function serve(
   return {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     asked,
-    arrival: (isMeant, count = 1) => until(() => asked.filter(isMeant)[count - 1]),
+    /** The first request, past or to come, that `isMeant` is true for; of `count` of them the last. */
+    arrival: (isMeant: (one: Asked) => boolean, count = 1) => until(() => asked.filter(isMeant)[count - 1]),
   }
 }
 

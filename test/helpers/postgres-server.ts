@@ -29,11 +29,12 @@ export interface TestServer {
 
 const USER = 'postgres'
 const PASSWORD = 'only for tests'
+const NOT_OURS = { stop: async () => {}, restart: async () => {} }
 
 /** Starts a server, or says why there is none. Call it once a file, and `stop` at its end. */
 export async function startPostgres(): Promise<TestServer> {
   const given = process.env.TEST_POSTGRES_URL
-  if (given) return { url: given, missing: null, stop: async () => {}, restart: async () => {} }
+  if (given) return { url: given, missing: null, ...NOT_OURS }
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-postgres-'))
   // As root the server runs under a user of its own.
   fs.chmodSync(folder, 0o777)
@@ -65,7 +66,7 @@ export async function startPostgres(): Promise<TestServer> {
     const missing = `no PostgreSQL server can be started here: ${error instanceof Error ? error.message : String(error)}`
     // Its tests are skipped, which nobody would notice.
     console.warn(missing)
-    return { url: '', missing, stop: async () => {}, restart: async () => {} }
+    return { url: '', missing, ...NOT_OURS }
   }
   return {
     url: `postgres://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${running.port}/postgres`,
@@ -96,16 +97,14 @@ function linkLibraries(): void {
   }
 }
 
-/** Below those that the system gives to whoever asks for any. */
-const [FIRST_PORT, LAST_PORT] = [10_000, 32_000]
-
 /**
  * Starts a server, which cannot be asked to take any port, at one that nobody has: where somebody has it, at another one. Throws
  * what the last try threw.
  */
 export async function atFreePort<T>(start: (port: number) => T | Promise<T>, tries = 5): Promise<T> {
   try {
-    return await start(randomInt(FIRST_PORT, LAST_PORT))
+    // Below those that the system gives to whoever asks for any.
+    return await start(randomInt(10_000, 32_000))
   } catch (error) {
     if (tries <= 1) throw error
     return atFreePort(start, tries - 1)

@@ -1,8 +1,8 @@
-import { type JobEvent, type JobOptions, type JobResult, runJob } from '../../src/sync/job.ts'
+import { type JobEvent, type JobOptions, runJob } from '../../src/sync/job.ts'
 import { createShareUse, type RefreshPolicy } from '../../src/sync/refresh/share.ts'
 import type { Observe, PageSource } from '../../src/sync/types.ts'
 import { jobOf } from './jobs.ts'
-import { type Script, type ScriptedList, scriptedList } from './scripted-list.ts'
+import { type Script, scriptedList } from './scripted-list.ts'
 import { openTestMirror, SYNC, type TestMirror } from './test-mirror.ts'
 
 type Heard = { [K in JobEvent['kind']]?: (event: Extract<JobEvent, { kind: K }>) => unknown }
@@ -43,11 +43,7 @@ export function jobOptions(
   }
 }
 
-export function runOnce(
-  test: AnyMirror,
-  { source }: { source: PageSource },
-  changed: Partial<JobOptions> = {},
-): Promise<JobResult> {
+export function runOnce(test: AnyMirror, { source }: { source: PageSource }, changed?: Partial<JobOptions>) {
   return runJob(jobOptions(test, source, changed))
 }
 
@@ -58,10 +54,7 @@ export function policyOf({ store, clock }: AnyMirror, every = 3_600_000): Refres
 }
 
 /** A run over this list into a mirror of its own. */
-export async function walkOver(
-  script: Script,
-  changed: Partial<JobOptions> = {},
-): Promise<{ test: TestMirror; list: ScriptedList; result: JobResult }> {
+export async function walkOver(script: Script, changed?: Partial<JobOptions>) {
   const test = openTestMirror()
   const list = scriptedList(script)
   return { test, list, result: await runOnce(test, list, changed) }

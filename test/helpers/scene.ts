@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
-import { type Asked, items, type ListServer, pageOf, type Reply, serve } from './list-server.ts'
-import type { Running } from './processes.ts'
+import { type Asked, items, pageOf, type Reply, serve } from './list-server.ts'
 import { createWorkspace, organization, type Settings, type Workspace } from './workspace.ts'
 
 export const ACME = organization('acme', 1)
@@ -12,31 +11,26 @@ export const NEVER = `0 0 ${((new Date().getUTCDate() + 13) % 28) + 1} * *`
 /** That of one that never rests. */
 export const EVERY_SECOND = '* * * * * *'
 
-/** An API, and a folder with a configuration that names it; both as the test goes on to say. */
-export interface Scene {
-  server: ListServer
-  workspace: Workspace
-  api: {
-    /** What every list holds. */
-    list: readonly unknown[]
-    /** An answer in place of the page of that list. */
-    instead: (asked: Asked) => Reply | null | Promise<Reply | null>
-    perPage: number
-  }
-  /** These settings from now on, on top of those of the scene. */
-  configure(more: Partial<Settings>): void
+interface Api {
+  /** What every list holds. */
+  list: readonly unknown[]
+  /** An answer in place of the page of that list. */
+  instead: (asked: Asked) => Reply | null | Promise<Reply | null>
+  perPage: number
 }
 
-export interface SceneOptions extends Partial<Scene['api']> {
+export interface SceneOptions extends Partial<Api> {
   settings?: Partial<Settings>
   /** The name of the mirror's file. */
   database?: string
 }
 
-/** Lists of four orders, two a page, of acme alone. */
-export async function createScene(options: SceneOptions = {}): Promise<Scene> {
+export type Scene = Awaited<ReturnType<typeof createScene>>
+
+/** An API of lists of four orders, two a page, and a folder with a configuration that names it, for acme alone; both as the test goes on to say. */
+export async function createScene(options: SceneOptions = {}) {
   const { list = items(4), instead = () => null, perPage = 2, settings = {}, database } = options
-  const api: Scene['api'] = { list, instead, perPage }
+  const api: Api = { list, instead, perPage }
   const server = await serve(async (asked) => {
     const reply = await api.instead(asked)
     return reply ?? pageOf(api.list, asked, api.perPage)
@@ -48,7 +42,9 @@ export async function createScene(options: SceneOptions = {}): Promise<Scene> {
     ...more,
   })
   const workspace = createWorkspace(all({}), database)
-  return { server, workspace, api, configure: (more) => workspace.configure(all(more)) }
+  /** These settings from now on, on top of those of the scene. */
+  const configure = (more: Partial<Settings>) => workspace.configure(all(more))
+  return { server, workspace, api, configure }
 }
 
 /**
@@ -76,17 +72,14 @@ interface StandingOptions extends SceneOptions {
   through?: readonly string[]
 }
 
-/** A command that has written all pages in front of this one, and waits for it until the door is opened. */
-export interface Standing extends Scene {
-  running: Running
-  open(): void
-}
-
-/** Of acme, in this process; in one of its own where `start` says so. */
+/**
+ * A command that has written all pages of acme in front of this one, and waits for it until the door is opened: in this process, or in one
+ * of its own where `start` says so.
+ */
 export async function createStanding(
   args: readonly string[],
   { page = 2, start = 'startHere', through, ...options }: StandingOptions = {},
-): Promise<Standing> {
+) {
   const door = Promise.withResolvers<void>()
   const isThere = (asked: Asked) => asked.page === page && asked.organization === ACME.id
   const scene = await createScene({ list: items(6), ...options })

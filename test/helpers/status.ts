@@ -46,20 +46,15 @@ export const daemon = (pid: number, running = true, outdated = false) => ({
   outdated,
 })
 
-/** A list of an organization whose id follows from its name. */
-function never(organization: string, collection = 'orders'): StatusRow {
-  const id = `00000000-0000-4000-8000-${organization.padEnd(12, '0').slice(0, 12)}`
-  return neverSynced({ id, name: organization }, collection)
-}
-
 /** A list that was read five minutes ago, unless `changed` says otherwise. */
 export function listOf(
   organization: string,
   changed: Partial<StatusRow> = {},
   facts: Partial<ListFacts> = {},
 ): ListFacts {
+  const id = `00000000-0000-4000-8000-${organization.padEnd(12, '0').slice(0, 12)}`
   const row: StatusRow = {
-    ...never(organization, changed.collection),
+    ...neverSynced({ id, name: organization }, changed.collection ?? 'orders'),
     rows: 1500,
     as_of: at(5),
     last_complete_at: at(4),

@@ -4,13 +4,13 @@ import Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
 import { createBudgets } from '../../src/store/core/budgets.ts'
 import { createStore } from '../../src/store/core/store.ts'
-import { createTokens, makeSalt, type Tokens } from '../../src/store/core/tokens.ts'
-import { type Connection, runRule } from '../../src/store/sqlite/driver.ts'
+import { createTokens, makeSalt } from '../../src/store/core/tokens.ts'
+import { runRule } from '../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../src/store/sqlite/open.ts'
 import { runnerOn } from '../../src/store/sqlite/runner.ts'
 import { READING_VERSION } from '../../src/sync/coverage/read-list.ts'
 import { filtersText } from '../../src/sync/resume.ts'
-import type { BeginRun, KeptRules, Store } from '../../src/sync/store.ts'
+import type { BeginRun, KeptRules } from '../../src/sync/store.ts'
 import type { WalkPlan } from '../../src/sync/types.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
@@ -19,21 +19,7 @@ import { tempFolder } from './temp-folder.ts'
 
 export type Row = Record<string, unknown>
 
-/** A real mirror in a file of its own, with acme and globex registered for `orders`. */
-export interface TestMirror {
-  file: string
-  clock: Clock
-  connection: Connection
-  store: Store
-  tokens: Tokens
-  /** What another connection reads: what is committed. Whole numbers are numbers, beyond 2^53 rounded. */
-  rows(sql: string, ...values: unknown[]): Row[]
-  /** The first column of the first row. */
-  value(sql: string, ...values: unknown[]): unknown
-  /** Tells the mirror that its process is to stop. */
-  stop(): void
-  close(): void
-}
+export type TestMirror = ReturnType<typeof openTestMirror>
 
 /** How long the test mirror keeps lines of `sync_runs` and closed walks. */
 export const KEEP_RUNS_MS = 90 * 86_400_000
@@ -50,7 +36,8 @@ function makeMirror(): string {
   return file
 }
 
-export function openTestMirror(options: { file?: string; clock?: Clock } = {}): TestMirror {
+/** A real mirror in a file of its own, with acme and globex registered for `orders`. */
+export function openTestMirror(options: { file?: string; clock?: Clock } = {}) {
   const { file = makeMirror(), clock = createClock() } = options
   const connection = openForWriting(file)
   const stop = new AbortController()
@@ -78,12 +65,15 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
     connection,
     store,
     tokens,
-    rows: (sql, ...values) => reader.prepare(sql).all(...values) as Row[],
-    value: (sql, ...values) =>
+    /** What another connection reads: what is committed. Whole numbers are numbers, beyond 2^53 rounded. */
+    rows: (sql: string, ...values: unknown[]) => reader.prepare(sql).all(...values) as Row[],
+    /** The first column of the first row. */
+    value: (sql: string, ...values: unknown[]): unknown =>
       reader
         .prepare(sql)
         .pluck()
         .get(...values),
+    /** Tells the mirror that its process is to stop. */
     stop: () => stop.abort(),
     close,
   }

@@ -18,20 +18,10 @@ export interface OrganizationSettings {
 /** What is of this process means nothing in a process of its own. */
 export type RunOptions = Partial<StartOptions> & Pick<Place, 'clock' | 'stdin' | 'columns'>
 
-export interface Leak {
-  token: string
-  shown: string
-}
-
 export interface Settings {
   baseUrl: string
   organizations: readonly OrganizationSettings[]
   [key: string]: unknown
-}
-
-/** The UUID of the organization with this number. */
-function uuid(number: number): string {
-  return `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
 }
 
 /** How the configuration names an environment variable. */
@@ -41,7 +31,8 @@ export function variable(name: string): string {
 
 /** An organization with a token that no chance text holds. */
 export function organization(name: string, number: number, more: object = {}): OrganizationSettings {
-  return { id: uuid(number), name, token: `${number}|Secret-of-${name}-x7Qp93LmZt5VbRw`, ...more }
+  const id = `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
+  return { id, name, token: `${number}|Secret-of-${name}-x7Qp93LmZt5VbRw`, ...more }
 }
 
 export type Workspace = ReturnType<typeof createWorkspace>
@@ -53,7 +44,7 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db') {
   const mirror = file(database)
   const tokens = new Set<string>()
   /** Where tokens showed, with what stood around them. */
-  const leaks: Leak[] = []
+  const leaks: ReturnType<typeof leaksOf> = []
   /** How many commands run in this process. */
   let runningHere = 0
 
@@ -157,7 +148,10 @@ function databaseFiles(folder: string): string[] {
 }
 
 /** Where a token shows first: whole, encoded as in an address, or cut short. */
-export function leaksOf(tokens: Iterable<string>, texts: readonly string[]): Leak[] {
+export function leaksOf(
+  tokens: Iterable<string>,
+  texts: readonly string[],
+): { token: string; shown: string }[] {
   return [...tokens].flatMap((token) => {
     const needles = [token, encodeURIComponent(token)].map((one) => RegExp.escape(one.slice(0, SHORTEST)))
     const pattern = new RegExp(needles.join('|'), 'i')
