@@ -10,14 +10,6 @@ import { type MirrorReader, type Row, readerOf } from './oracle/context.ts'
 import { asOnlooker, type SimulatedProcess } from './process.ts'
 import { watchSqlite } from './sqlite-steps.ts'
 
-/** The mirror of one history. */
-export interface Plot {
-  folder: string
-  config: Pick<Config, 'database' | 'postgres'>
-  reader: MirrorReader
-  clear(): void
-}
-
 /** What a mirror is told of its history, and tells. */
 export interface Surroundings {
   clock: VirtualClock
@@ -27,37 +19,31 @@ export interface Surroundings {
   onCommit(process: SimulatedProcess): void
 }
 
-/** Where histories have their mirrors: one place for all of them, since making tables costs more than copying them. */
-export interface Ground {
-  /** What is to happen. */
-  historyOf(seed: number): History
-  /** An empty mirror. */
-  lay(seed: number, around: Surroundings): Promise<Plot>
-  /** Lets everything happen that can happen without time passing. */
-  settle(): Promise<void>
-  remove(): void
-}
+export type Ground = ReturnType<typeof createGround>
 
 const MEMORY_DISK = '/dev/shm'
 
-/** A folder of its own for each mirror, which is a file. */
-export function createGround(): Ground {
+/** Where histories have their mirrors, each a file in a folder of its own. Making tables costs more than copying them. */
+export function createGround() {
   const base = fs.existsSync(MEMORY_DISK) ? MEMORY_DISK : os.tmpdir()
   const root = fs.mkdtempSync(path.join(base, 'admin-mirror-simulation-'))
   const template = path.join(root, 'template.db')
   asOnlooker(() => openForWriting(template).close())
   return {
-    historyOf: (seed) => makeHistory(seed),
-    async lay(seed, { isLocked, onCommit }) {
+    /** What is to happen. */
+    historyOf: (seed: number): History => makeHistory(seed),
+    /** An empty mirror. */
+    async lay(seed: number, { isLocked, onCommit }: Surroundings) {
       const folder = path.join(root, `history-${seed}`)
       fs.mkdirSync(folder)
       const file = path.join(folder, 'mirror.db')
       fs.copyFileSync(template, file)
       const connection = asOnlooker(() => new Database(file, { readonly: true }))
       watchSqlite({ isLocked: ({ name }) => name === file && isLocked(), onCommit })
+      const config: Pick<Config, 'database' | 'postgres'> = { database: file, postgres: null }
       return {
         folder,
-        config: { database: file, postgres: null },
+        config,
         reader: readerOn(connection),
         clear() {
           asOnlooker(() => connection.close())
@@ -65,8 +51,8 @@ export function createGround(): Ground {
         },
       }
     },
-    // SQLite answers at once and nothing else leaves the process: what is not settled by now waits for a timer.
-    settle: () => new Promise((resolve) => setImmediate(resolve)),
+    /** Lets everything happen that can happen without time passing. SQLite answers at once, and nothing else leaves the process. */
+    settle: () => new Promise<void>((resolve) => setImmediate(resolve)),
     remove: () => fs.rmSync(root, { recursive: true, force: true }),
   }
 }

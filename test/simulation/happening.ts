@@ -102,10 +102,12 @@ interface Told extends Partial<OfJob> {
   request?: Request
 }
 
-/** What somebody does about what concerns him. */
-export type Ears<All extends Told> = { [Kind in All['kind']]?: (told: All & { kind: Kind }) => unknown }
-
-export function listenWith<All extends Told = Happening>(ears: Ears<All>): (told: All) => void {
+/** `ears`: what somebody does about what concerns him. */
+export function listenWith<All extends Told = Happening>(
+  ears: {
+    [Kind in All['kind']]?: (told: All & { kind: Kind }) => unknown
+  },
+): (told: All) => void {
   return (told) => {
     const hear: ((told: All) => unknown) | undefined = ears[told.kind as All['kind']]
     hear?.(told)

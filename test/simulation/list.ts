@@ -104,15 +104,9 @@ export function listedItems(list: SimulatedList | undefined, filters: ListFilter
   return (list?.items ?? []).filter((item) => isListed(item, filters))
 }
 
-export interface ListPage {
-  number: number
-  items: readonly ListItem[]
-  next: number | null
-  total: number
-  lastPage: number
-}
+export type ListPage = ReturnType<typeof pageAt>
 
-export function pageAt(list: SimulatedList, number: number, filters: ListFilters): ListPage {
+export function pageAt(list: SimulatedList, number: number, filters: ListFilters) {
   const { perPage } = list
   const listed = listedItems(list, filters)
   const lastPage = Math.max(Math.ceil(listed.length / perPage), 1)

@@ -25,16 +25,13 @@ export type StepOfProcess = (typeof STEPS)[number]
 export const UNSEEN = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM) sync_(?:gates|shares|workers)\b/
 
 /** What the operating system closes with the process that has it. */
-interface Connection {
-  close(): unknown
-}
+type Connection = Record<'close', () => unknown>
 
 /** Thrown out of whatever a killed process was doing; nobody hears it, since nothing of that process goes on. */
 export class KilledError extends Error {
   override readonly name = 'KilledError'
 }
 
-/** A process that is only told of: all that it does goes through here, so that it can be stopped anywhere. */
 export type SimulatedProcess = ReturnType<typeof createProcess>
 
 const acting = new AsyncLocalStorage<SimulatedProcess | undefined>()
@@ -66,6 +63,7 @@ export interface ProcessOptions {
   strike(process: SimulatedProcess, blow: Blow, step: StepOfProcess): void
 }
 
+/** A process that is only told of: all that it does goes through here, so that it can be stopped anywhere. */
 export function createProcess({ name, acceptsRemovals, tokens, blows, clock, strike }: ProcessOptions) {
   const connections = new Set<Connection>()
   const stop = new AbortController()

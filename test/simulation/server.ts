@@ -29,25 +29,22 @@ function createThrottle({ limits, headers }: ThrottleRules) {
     const buckets = bucketsOf.of(key)
     for (const bucket of buckets) if (second >= bucket.endsAtSecond) bucket.hits = 0
     const full = buckets.find(({ hits, most }) => hits >= most)
-    const shown: Headers = {}
     if (full) {
-      shown['x-ratelimit-limit'] = String(full.most)
-      shown['x-ratelimit-remaining'] = '0'
-      shown['retry-after'] = String(full.endsAtSecond - second)
-      shown['x-ratelimit-reset'] = String(full.endsAtSecond)
-      return { admitted: false, headers: headers ? shown : {} }
+      const { endsAtSecond } = full
+      const end = { 'retry-after': String(endsAtSecond - second), 'x-ratelimit-reset': String(endsAtSecond) }
+      return { admitted: false, headers: headers ? { ...show(full), ...end } : {} }
     }
     for (const bucket of buckets) {
       if (bucket.hits === 0) bucket.endsAtSecond = second + bucket.windowSeconds
       bucket.hits++
     }
     const [tightest] = buckets.toSorted((a, b) => a.most - a.hits - (b.most - b.hits))
-    if (tightest) {
-      shown['x-ratelimit-limit'] = String(tightest.most)
-      shown['x-ratelimit-remaining'] = String(tightest.most - tightest.hits)
-    }
-    return { admitted: true, headers: headers ? shown : {} }
+    return { admitted: true, headers: headers && tightest ? show(tightest) : {} }
   }
+}
+
+function show({ most, hits }: { most: number; hits: number }): Headers {
+  return { 'x-ratelimit-limit': String(most), 'x-ratelimit-remaining': String(most - hits) }
 }
 
 /** What goes wrong with a request whatever it asks for. `respond` is what the application does with it, or fails with. */

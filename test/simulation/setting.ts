@@ -11,31 +11,8 @@ const IDS = [
   'c2a1d7f0-1f0e-4c59-8a3e-5b9d3e7f6a22',
 ]
 
-export interface Tenant {
-  id: string
-  name: string
-  token: string
-  /** Its token is read again for each run, instead of once a process. */
-  tokenFile: boolean
-}
-
-/** What stays as it is through a history: who is configured how, and what the server is like. */
-export interface Setting {
-  tenants: Tenant[]
-  collections: string[]
-  throttle: ThrottleRules
-  /** Whether all tokens are one user's, who has one budget. */
-  oneUser: boolean
-  /** How often somebody else spends of a budget just before a request. */
-  strangers: number
-  /** One way takes between 1 and so many milliseconds. */
-  latencyMs: number
-  /** Whether superseded versions are kept. */
-  keepsHistory: boolean
-  /** Whether lists are refreshed between full walks. */
-  isRefreshed: boolean
-  config: Omit<Config, 'database'>
-}
+export type Setting = ReturnType<typeof makeSetting>
+export type Tenant = Setting['tenants'][number]
 
 export function jobsOf({ tenants, collections }: Setting): string[] {
   return tenants.flatMap(({ id }) => collections.map((name) => jobName(id, name)))
@@ -43,14 +20,18 @@ export function jobsOf({ tenants, collections }: Setting): string[] {
 
 export const NO_LIMIT: ThrottleRules = { limits: [], headers: false }
 
-/** Where lists move, many pages are read, and nobody waits for hours. */
-export function makeSetting(random: Random, isMoving: boolean): Setting {
+/**
+ * What stays as it is through a history: who is configured how, and what the server is like. Where lists move, many pages are read, and
+ * nobody waits for hours.
+ */
+export function makeSetting(random: Random, isMoving: boolean) {
   const count = random.pick([1, 1, 1, 2, 2, 3])
   const shared = random.chance(0.6)
   const tenants = IDS.slice(0, count).map((id, index) => ({
     id,
     name: ['acme', 'globex', 'initech'][index] ?? id,
     token: `token-${shared && index < 2 ? 'shared' : index}-9d0b3c4a`,
+    /** Its token is read again for each run, instead of once a process. */
     tokenFile: random.chance(0.3),
   }))
   const keepsHistory = random.chance(0.8)
@@ -60,10 +41,15 @@ export function makeSetting(random: Random, isMoving: boolean): Setting {
     tenants,
     collections,
     throttle: makeThrottle(random, isMoving),
+    /** Whether all tokens are one user's, who has one budget. */
     oneUser: random.chance(0.2),
+    /** How often somebody else spends of a budget just before a request. */
     strangers: random.pick([0, 0, 0.1, 0.3]),
+    /** One way takes between 1 and so many milliseconds. */
     latencyMs: random.pick([20, 300, 3000]),
+    /** Whether superseded versions are kept. */
     keepsHistory,
+    /** Whether lists are refreshed between full walks. */
     isRefreshed,
     config: makeConfig(random, tenants, collections, { keepsHistory, isRefreshed }),
   }
@@ -78,10 +64,10 @@ function makeThrottle(random: Random, isMoving: boolean): ThrottleRules {
 
 function makeConfig(
   random: Random,
-  tenants: readonly Tenant[],
+  tenants: readonly { id: string; name: string; token: string }[],
   collections: readonly string[],
-  { keepsHistory: history, isRefreshed }: Pick<Setting, 'keepsHistory' | 'isRefreshed'>,
-): Setting['config'] {
+  { keepsHistory: history, isRefreshed }: { keepsHistory: boolean; isRefreshed: boolean },
+): Omit<Config, 'database'> {
   const given = {
     api: { baseUrl: BASE_URL },
     rateLimit: {

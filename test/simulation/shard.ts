@@ -5,10 +5,9 @@ import { createServerGround } from './postgres/ground.ts'
 import { hookPostgres } from './postgres/server-steps.ts'
 import { hookTimers } from './postgres/timers.ts'
 import { KilledError } from './process.ts'
-import { answer, type ShardReport, type ShardTask, takeTask } from './shards.ts'
+import { answer, type Lived, type ShardTask, takeTask } from './shards.ts'
 import { simulate } from './simulate.ts'
 import { hookSqlite } from './sqlite-steps.ts'
-import { addCounts } from './story.ts'
 
 // A process that lives through histories.
 
@@ -25,16 +24,12 @@ const ground = url ? createServerGround(url) : createGround()
 process.on('exit', ground.remove)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 
-const report: ShardReport = { passed: 0, failed: 0, first: null, counts: {}, whole: '' }
+const lived: Lived[] = []
 for (const seed of seeds) {
   const { complaint, story } = await simulate(seed, ground, mistake)
-  report.counts = addCounts(report.counts, story.counts)
-  if (seeds.length === 1) report.whole = story.text(undefined, Number.POSITIVE_INFINITY)
-  if (complaint === null) report.passed++
-  else {
-    report.failed++
-    report.first ??= { seed, complaint: complaint.what, story: story.text(complaint.job) }
-    if (planted) break
-  }
+  let told = seeds.length === 1 ? story.text(undefined, Number.POSITIVE_INFINITY) : ''
+  if (complaint) told = story.text(complaint.job)
+  lived.push({ seed, complaint: complaint?.what ?? null, story: told, counts: story.counts })
+  if (complaint && planted) break
 }
-answer(report)
+answer(lived)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
-import { addCounts, type Counts } from './story.ts'
+import { type Counts, sumOf } from './story.ts'
 
 /** What a process of the simulation is to do. */
 export interface ShardTask {
@@ -14,15 +14,12 @@ export interface ShardTask {
   url?: string | undefined
 }
 
-/** How its histories went. */
-export interface ShardReport {
-  passed: number
-  failed: number
-  /** Of the lowest seed that failed. */
-  first: { seed: number; complaint: string; story: string } | null
+/** How a history went. `story`: of one that failed, or of the only one. */
+export interface Lived {
+  seed: number
+  complaint: string | null
+  story: string
   counts: Counts
-  /** Everything that happened, where there was only one seed. */
-  whole: string
 }
 
 /** Runs a script in a process of its own, which takes the task and answers. Rejects where the script breaks down: it has said why. */
@@ -59,20 +56,22 @@ export function rotatingFrom(most: number): number {
 }
 
 /** Lives through these seeds, in as many processes as there are cores. With a planted bug the first that finds it is enough. */
-export async function runSeeds({ seeds, planted, url }: ShardTask): Promise<ShardReport> {
+export async function runSeeds({ seeds, planted, url }: ShardTask) {
   const processes = planted ? 1 : Math.max(1, Math.min(availableParallelism(), seeds.length))
   const script = path.resolve(import.meta.dirname, 'shard.ts')
-  const reports = await Promise.all(
+  const shares = await Promise.all(
     seedsFrom(0, processes).map((index) => {
       const task: ShardTask = { seeds: seeds.filter((_, at) => at % processes === index), planted, url }
-      return runChild<ShardReport>(script, task)
+      return runChild<Lived[]>(script, task)
     }),
   )
-  return reports.reduce((a, b) => ({
-    passed: a.passed + b.passed,
-    failed: a.failed + b.failed,
-    first: b.first && (!a.first || b.first.seed < a.first.seed) ? b.first : a.first,
-    counts: addCounts(a.counts, b.counts),
-    whole: a.whole + b.whole,
-  }))
+  const lived = shares.flat().toSorted((one, other) => one.seed - other.seed)
+  const failures = lived.filter(({ complaint }) => complaint !== null)
+  return {
+    passed: lived.length - failures.length,
+    failed: failures.length,
+    first: failures[0] ?? null,
+    counts: sumOf(lived.map(({ counts }) => counts)),
+    lived,
+  }
 }

@@ -3,8 +3,6 @@ import type { ListItem } from './list.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Tenant } from './setting.ts'
 
-const LAST = 40
-
 /** How often what happened, so that nobody takes quiet histories for sound ones. */
 export type Counts = Record<string, number>
 
@@ -42,7 +40,7 @@ export function createStory(now: () => number, tenants: readonly Tenant[]) {
     counts,
     count: (...what: string[]) => what.reduce((sum, one) => sum + (counts[one] ?? 0), 0),
     /** The last of it, and the last of what concerned a job; or all of it. */
-    text(job?: string, last = LAST): string {
+    text(job?: string, last = 40): string {
       const about = moments.filter(({ happening }) => job !== undefined && job === concernOf(happening).job)
       const shown = new Set([...moments.slice(-last), ...about.slice(-last)])
       return moments
@@ -67,7 +65,8 @@ function inWords({ kind, ...told }: Happening): string {
   })}`
 }
 
-export function addCounts(sum: Counts, more: Counts): Counts {
-  const names = new Set([...Object.keys(sum), ...Object.keys(more)])
-  return Object.fromEntries([...names].toSorted().map((name) => [name, (sum[name] ?? 0) + (more[name] ?? 0)]))
+export function sumOf(all: readonly Counts[]): Counts {
+  const names = new Set(all.flatMap((counts) => Object.keys(counts)))
+  const sum = (name: string) => all.reduce((count, counts) => count + (counts[name] ?? 0), 0)
+  return Object.fromEntries([...names].toSorted().map((name) => [name, sum(name)]))
 }

@@ -28,19 +28,16 @@ interface StatusRow {
   removals_held: number
 }
 
-/** Reads what any reader of the mirror may, in plain SQL. */
-export interface MirrorReader {
-  rows(sql: string, ...values: unknown[]): Row[]
-  /** Rows of a job in a table or view that names its organization and collection. */
-  ofJob(job: string, select: string, and?: string, ...values: unknown[]): Row[]
-  statusOf(job: string): StatusRow | undefined
-}
+export type MirrorReader = ReturnType<typeof readerOf>
 
-export function readerOf(rows: MirrorReader['rows']): MirrorReader {
-  const ofJob: MirrorReader['ofJob'] = (job, select, and = '', ...values) =>
+/** Reads what any reader of the mirror may, in plain SQL. */
+export function readerOf(rows: (sql: string, ...values: unknown[]) => Row[]) {
+  /** Rows of a job in a table or view that names its organization and collection. */
+  const ofJob = (job: string, select: string, and = '', ...values: unknown[]) =>
     rows(`${select} WHERE organization_id = ? AND collection = ? ${and}`, ...splitJob(job), ...values)
   const status = 'SELECT rows, as_of, fresh_as_of, newest, removals_held FROM sync_status'
-  return { rows, ofJob, statusOf: (job) => ofJob(job, status)[0] as unknown as StatusRow | undefined }
+  const statusOf = (job: string) => ofJob(job, status)[0] as unknown as StatusRow | undefined
+  return { rows, ofJob, statusOf }
 }
 
 /** As the mirror writes times. */

@@ -43,12 +43,6 @@ export async function settleServer(): Promise<void> {
 let inside: Client | null = null
 const waiting: (() => void)[] = []
 
-async function enter(client: Client): Promise<void> {
-  // oxlint-disable-next-line no-unmodified-loop-condition -- others change it meanwhile
-  while (inside !== null && inside !== client) await busyWith(new Promise<void>((wake) => waiting.push(wake)))
-  inside = client
-}
-
 /** Lets the next one in, if this one is inside. */
 function leave(client: Client): void {
   if (inside !== client) return
@@ -89,7 +83,8 @@ export function forgetConnections(): void {
 function dropConnections(process: SimulatedProcess): void {
   const clients = [...(connections.get(process) ?? [])]
   connections.delete(process)
-  const backends = clients.map(backendOf).filter((backend) => backend > 0)
+  // pg's types do not know the number of the server's process. There is none before the connection is made.
+  const backends = clients.flatMap((client) => (client as unknown as { processID?: number }).processID ?? [])
   if (backends.length > 0) watch?.terminate(backends)
   for (const client of clients) {
     leave(client)
@@ -101,21 +96,17 @@ function dropConnections(process: SimulatedProcess): void {
   }
 }
 
-function backendOf(client: Client): number {
-  // pg's types do not know the number of the server's process.
-  return Number((client as unknown as { processID: unknown }).processID ?? 0)
-}
-
 class BrokenConnection extends Error {
   readonly code = 'ECONNRESET'
 }
 
 const WRITES = /^\s*(?:WITH|INSERT|UPDATE|DELETE)\b/
 
+type Sent = string | { text: string; values?: unknown[] }
 type Callback = (error?: Error) => void
 
 interface ClientMethods {
-  query(this: Client, config: unknown, ...rest: unknown[]): Promise<unknown>
+  query(this: Client, sent: Sent, ...rest: unknown[]): Promise<unknown>
   connect(this: Client, callback?: Callback): Promise<unknown> | undefined
   end(this: Client, callback?: Callback): Promise<unknown> | undefined
 }
@@ -125,15 +116,14 @@ export function hookPostgres(planted: Mistake['statement']): void {
   const prototype = Client.prototype as unknown as ClientMethods
   const { query, connect, end } = prototype
 
-  prototype.query = function hooked(this: Client, config, ...rest) {
+  prototype.query = function hooked(this: Client, sent, ...rest) {
     const process = actingProcess()
-    if (!process) return query.call(this, config, ...rest)
-    const { text: sql, values = [] } = typeof config === 'string' ? { text: config } : (config as Sent)
+    if (!process) return query.call(this, sent, ...rest)
+    const { text: sql, values = [] } = typeof sent === 'string' ? { text: sent } : sent
     return ask(process, this, sql, async () => {
-      if (!planted || typeof config === 'string') return query.call(this, config, ...rest)
+      if (!planted || typeof sent === 'string') return query.call(this, sent, ...rest)
       const other = planted({ sql, values }, process)
-      if (!other) return { rows: [] }
-      return query.call(this, { ...(config as Sent), text: other.sql, values: [...other.values] })
+      return other ? query.call(this, { ...sent, text: other.sql, values: [...other.values] }) : { rows: [] }
     })
   }
 
@@ -155,11 +145,6 @@ export function hookPostgres(planted: Mistake['statement']): void {
   }
 }
 
-interface Sent {
-  text: string
-  values?: unknown[]
-}
-
 /** As pg answers: by a callback where one is given, else by a promise. */
 function told(promise: Promise<unknown>, callback?: Callback): Promise<unknown> | undefined {
   if (!callback) return promise
@@ -170,7 +155,9 @@ function told(promise: Promise<unknown>, callback?: Callback): Promise<unknown> 
 /** Waits until the process does not stand still and it is the turn of its client; never ends for one that is dead by then. */
 async function begin(process: SimulatedProcess, client: Client): Promise<void> {
   if (inside !== client) await new Promise<void>((wake) => process.whenAwake(wake))
-  await enter(client)
+  // oxlint-disable-next-line no-unmodified-loop-condition -- others change it meanwhile
+  while (inside !== null && inside !== client) await busyWith(new Promise<void>((wake) => waiting.push(wake)))
+  inside = client
   if (process.isAlive()) return
   leave(client)
   await never()

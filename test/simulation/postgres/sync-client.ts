@@ -9,31 +9,21 @@ import {
 import { Client, types } from 'pg'
 import type { Row } from '../oracle/context.ts'
 
-/** Asks the server while everything else stands still: what looks on takes no time. */
-export interface SyncClient {
-  /** Throws where the server refuses it. */
-  rows(text: string, ...values: unknown[]): Row[]
-  close(): void
-}
-
-interface ThreadData {
-  url: string
-  answered: Int32Array
-  port: MessagePort
-}
-
 const LONGEST_MS = 60_000
 
-/** `url`: with the password. */
-export function createSyncClient(url: string): SyncClient {
+/** Asks the server while everything else stands still: what looks on takes no time. `url`: with the password. */
+export function createSyncClient(url: string) {
   const answered = new Int32Array(new SharedArrayBuffer(4))
   const { port1: ours, port2: port } = new MessageChannel()
-  const data: ThreadData = { url, answered, port }
-  const worker = new Worker(import.meta.filename, { workerData: data, transferList: [port] })
+  const worker = new Worker(import.meta.filename, {
+    workerData: [url, answered, port] satisfies Parameters<typeof answerAll>,
+    transferList: [port],
+  })
   worker.unref()
   ours.unref()
   return {
-    rows(text, ...values) {
+    /** Throws where the server refuses it. */
+    rows(text: string, ...values: unknown[]): Row[] {
       Atomics.store(answered, 0, 0)
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- to a thread, not to a window
       ours.postMessage({ text, values })
@@ -49,7 +39,7 @@ export function createSyncClient(url: string): SyncClient {
 }
 
 /** The thread that asks the server. */
-function answerAll({ url, answered, port }: ThreadData): void {
+function answerAll(url: string, answered: Int32Array, port: MessagePort): void {
   const client = new Client({ connectionString: url, types: { getTypeParser } })
   client.on('error', () => {})
   const connected = client.connect()
@@ -74,4 +64,4 @@ function getTypeParser(type: number) {
   return types.getTypeParser(type)
 }
 
-if (!isMainThread) answerAll(workerData as ThreadData)
+if (!isMainThread) answerAll(...(workerData as Parameters<typeof answerAll>))
