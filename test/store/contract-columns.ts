@@ -124,9 +124,9 @@ export function describeColumns(name: string, openStore: () => Promise<OpenedSto
       }
     })
 
-    it('show every value of an element in their class, or null if that cannot be', async () => {
+    it.each(['x', 'x\\u0000'])('show every value beside a field %s in its class', async (field) => {
       const { page } = await begin(opened)
-      await page('{"id":0,"l":[{"i":1,"r":0.5,"t":"x"}]}')
+      await page(`{"id":0,"l":[{"i":1,"r":0.5,"t":"x","${field}":1}]}`)
       const elements = VALUES.map(
         (text) => `{"i":${/\.\d*[1-9]$/.test(text) ? null : text},"r":${text},"t":${text}}`,
       )
@@ -164,6 +164,7 @@ const VALUES = [
   '" 2"',
   '"2 "',
   '"0.12345678901234567"',
+  '"\\\\u0000 \\\\\\" \\u005c"',
   '"100000000000000000000.0"',
   `"1.5${'0'.repeat(60)}"`,
   ...[97, 98].map((zeros) => `"0.${'0'.repeat(zeros)}1"`),

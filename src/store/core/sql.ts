@@ -56,10 +56,10 @@ export interface Dialect {
 export interface ElementSql {
   /** An expression for the place of `e` in its list, from 0. */
   index: string
-  /** SQL after the typed table `t`: joins the elements that are objects, as `e`. A column that is null, or text other than a list, has none. */
-  from(column: string): string
-  /** An expression for a value of `e` in a column of this type; null if it is of another class. `hasNul`: a name of a field of the list has one. */
-  value(type: ColumnType, path: string, hasNul: boolean): string
+  /** SQL after the typed table `t`: joins the elements that are objects, as `e`. A column that is null, or text other than a list, has none. `hasNul`: a name of a field of the list has one. */
+  from(column: string, hasNul: boolean): string
+  /** An expression for a value of `e` in a column of this type; null if it is of another class. */
+  value(type: ColumnType, path: string): string
 }
 
 /** How a statement reads lines of values, in the order of the columns: a file runs it for one line after another, a server once for all of them. */

@@ -165,9 +165,9 @@ function* makeArrayView(
     `${elements.index} AS "_index"`,
     ...fields.map(
       (column) =>
-        `CAST(${elements.value(column.type, column.path, hasNul)} AS ${declared(SQL_TYPES[column.type])}) AS ${quoted(column.name)}`,
+        `CAST(${elements.value(column.type, column.path)} AS ${declared(SQL_TYPES[column.type])}) AS ${quoted(column.name)}`,
     ),
   ]
-  const from = `${quoted(table)} AS t${elements.from(`t.${quoted(arrayColumn)}`)}`
+  const from = `${quoted(table)} AS t${elements.from(`t.${quoted(arrayColumn)}`, hasNul)}`
   yield* makeView(dialect, name, `SELECT\n  ${columns.join(',\n  ')}\nFROM ${from}`)
 }

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { type Column, parseSqlitePath, SQLITE_LIMITS } from '../columns/column.ts'
+import { type Column, parseSqlitePath, SQLITE_LIMITS, sqlitePath } from '../columns/column.ts'
 import {
   all,
   type Dialect,
@@ -19,10 +19,14 @@ export type Connection = Database.Database
 const ELEMENTS: ElementSql = {
   index: 'CAST(e."key" AS INTEGER)',
   // CASE in CASE: only CASE guarantees that json_type never gets a text that is not JSON.
-  from: (column) =>
-    `, json_each(CASE WHEN json_valid(${column}) THEN CASE json_type(${column}) WHEN 'array' THEN ${column} END END) AS e\nWHERE e."type" = 'object'`,
-  value(type, path, hasNul) {
-    const { kind, value, written } = hasNul ? fieldByNames(parseSqlitePath(path)) : fieldByPath(literal(path))
+  from(column, hasNul) {
+    const list = hasNul ? withoutNul(column) : column
+    return `, json_each(CASE WHEN json_valid(${list}) THEN CASE json_type(${list}) WHEN 'array' THEN ${list} END END) AS e\nWHERE e."type" = 'object'`
+  },
+  value(type, path) {
+    const at = literal(sqlitePath(parseSqlitePath(path).map((name) => name.replaceAll('\0', '\\u0000'))))
+    const [kind, value] = [`json_type(e."value", ${at})`, `(e."value" ->> ${at})`]
+    const written = `e."value" -> ${at}`
     if (type === 'TEXT')
       return `CASE ${kind} WHEN 'text' THEN ${value} WHEN 'integer' THEN ${written} WHEN 'real' THEN ${written} WHEN 'array' THEN ${written} END`
     const isExact = `${value} BETWEEN -9007199254740991 AND 9007199254740991`
@@ -44,31 +48,9 @@ const ELEMENTS: ElementSql = {
   },
 }
 
-/** The class of a field, as json_type names it, its value, and how JSON writes it. */
-type FieldSql = Record<'kind' | 'value' | 'written', string>
-
-function fieldByPath(at: string): FieldSql {
-  return {
-    kind: `json_type(e."value", ${at})`,
-    value: `(e."value" ->> ${at})`,
-    written: `e."value" -> ${at}`,
-  }
-}
-
-/** SQLite reads a name in a path up to its NUL only, and so another field: where a list has such names, each is compared whole. */
-function fieldByNames(names: readonly string[]): FieldSql {
-  const last = names.at(-1) ?? ''
-  const object = names.slice(0, -1).reduce((json, name) => field('"value"', json, name), 'e."value"')
-  const written = `CASE "type" WHEN 'array' THEN "value" ELSE json_quote("value") END`
-  return {
-    kind: field('"type"', object, last),
-    value: field('"value"', object, last),
-    written: field(written, object, last),
-  }
-}
-
-function field(what: string, json: string, name: string): string {
-  return `(SELECT ${what} FROM json_each(${json}) WHERE "key" = ${literal(name).replaceAll('\0', "' || char(0) || '")})`
+/** JSON that writes `\\u0000` for each NUL, as a server stores it: SQLite reads a name up to its NUL only, and so another field. `\u005c` is a backslash. */
+function withoutNul(json: string): string {
+  return `replace(replace(replace(${json}, '\\\\', '\\u005c'), '\\u0000', '\\\\u0000'), '\\u005c', '\\\\')`
 }
 
 export const SQLITE: Dialect = {
