@@ -1,5 +1,4 @@
 import { workerData } from 'node:worker_threads'
-import { systemCode } from '../../errors.ts'
 import { FORGET_PROCESSES } from '../core/leases.ts'
 import { notePublishFailure } from '../core/publication.ts'
 import { OF_EVERY_MIRROR } from '../core/query.ts'
@@ -41,11 +40,9 @@ function forgetOrigin(copy: Connection): void {
 
 /** Makes a whole copy one for readers. */
 function makeReadable(copy: Connection): void {
-  const collections = copy.prepare('SELECT name FROM sync_collections').pluck().all() as string[]
+  const arrays = copy.prepare("SELECT DISTINCT view FROM sync_known_columns WHERE view <> ''").pluck()
   for (const [name, columns] of Object.entries(OF_EVERY_MIRROR)) makeTable(copy, name, columns)
-  // No collection's name has two underscores.
-  for (const view of relationsOf(copy, 'view'))
-    if (collections.some((name) => view.startsWith(`${name}__`))) makeTable(copy, view, null)
+  for (const view of arrays.all() as string[]) makeTable(copy, view, null)
   for (const type of ['view', 'table'] as const)
     for (const name of relationsOf(copy, type))
       if (name.startsWith('sync_') && !(name in OF_EVERY_MIRROR)) copy.exec(`DROP ${type} ${quoted(name)}`)
@@ -59,32 +56,24 @@ function relationsOf(copy: Connection, type: 'table' | 'view'): string[] {
     .all(type) as string[]
 }
 
-/**
- * Puts a table in the place of a view, or of a table that has further columns. `wanted`: its columns; null: all. A view of a user that reads what is
- * no longer there stays.
- */
+/** Puts a table in the place of a view, or of a table that has further columns. `wanted`: its columns; null: all. */
 function makeTable(copy: Connection, name: string, wanted: readonly string[] | null): void {
   const type = relationsOf(copy, 'view').includes(name) ? 'VIEW' : 'TABLE'
-  try {
-    const found = [...typesOf(copy, name)]
-    const columns = found.filter(([column]) => wanted?.includes(column) ?? true)
-    if (columns.length === 0 || (type === 'TABLE' && columns.length === found.length)) return
-    const names = columns.map(([column]) => quoted(column))
-    // INT is what SQLite calls the whole numbers of a view.
-    const declared = columns.map(([column, of]) => `${quoted(column)} ${of.replace(/^INT$/, 'INTEGER')}`)
-    copy.exec(`
-      CREATE TABLE "sync_new" (${declared.join(', ')});
-      INSERT INTO "sync_new" SELECT ${names.join(', ')} FROM ${quoted(name)};
-      DROP ${type} ${quoted(name)};
-      ALTER TABLE "sync_new" RENAME TO ${quoted(name)}
-    `)
-    const parents = names.slice(0, names.indexOf('"_index"') + 1)
-    if (parents.length > 0)
-      copy.exec(`CREATE INDEX ${quoted(`_${name}_by_parent`)} ON ${quoted(name)} (${parents.join(', ')})`)
-  } catch (error) {
-    copy.exec('DROP TABLE IF EXISTS "sync_new"')
-    if (systemCode(error) !== 'SQLITE_ERROR') throw error
-  }
+  const found = [...typesOf(copy, name)]
+  const columns = found.filter(([column]) => wanted?.includes(column) ?? true)
+  if (columns.length === 0 || (type === 'TABLE' && columns.length === found.length)) return
+  const names = columns.map(([column]) => quoted(column))
+  // INT is what SQLite calls the whole numbers of a view.
+  const declared = columns.map(([column, of]) => `${quoted(column)} ${of.replace(/^INT$/, 'INTEGER')}`)
+  copy.exec(`
+    CREATE TABLE "sync_new" (${declared.join(', ')});
+    INSERT INTO "sync_new" SELECT ${names.join(', ')} FROM ${quoted(name)};
+    DROP ${type} ${quoted(name)};
+    ALTER TABLE "sync_new" RENAME TO ${quoted(name)}
+  `)
+  const parents = names.slice(0, names.indexOf('"_index"') + 1)
+  if (parents.length > 0)
+    copy.exec(`CREATE INDEX ${quoted(`_${name}_by_parent`)} ON ${quoted(name)} (${parents.join(', ')})`)
 }
 
 fillCopy(workerData as CopyTask)
