@@ -54,6 +54,8 @@ beforeAll(async () => {
   const values = reader.prepare('SELECT DISTINCT value FROM orders').pluck()
   expect(values.all()).toEqual([1])
   scene.workspace.change('CREATE INDEX mine ON orders (placed_at)')
+  scene.workspace.change('CREATE INDEX of_runs ON Sync_Runs (rows_seen)')
+  scene.workspace.change('CREATE INDEX of_workings ON sync_runs (brief)')
   scene.api.list = orders(60, 2)
   expect((await scene.workspace.run(['sync'])).code).toBe(0)
   // Who has the old file open keeps it.
@@ -105,6 +107,9 @@ describe('the published file', () => {
     const ofParent = `_organization_id = '${ACME.id}' AND _parent_id = 3`
 
     expect(plan("SELECT * FROM orders WHERE placed_at > '2026-01-05'")).toContain('USING INDEX mine')
+    expect(plan('SELECT * FROM sync_runs INDEXED BY of_runs WHERE rows_seen > 9')).toContain(
+      'USING INDEX of_runs',
+    )
     expect(plan(`SELECT * FROM orders__lines WHERE ${ofParent}`)).toContain('_orders__lines_by_parent')
     expect(ask(copy, "SELECT 1 FROM sqlite_stat1 WHERE tbl = 'orders__lines'")).not.toEqual([])
   })

@@ -56,6 +56,13 @@ function relationsOf(copy: Connection, type: 'table' | 'view'): string[] {
     .all(type) as string[]
 }
 
+/** The indexes of users on a table, without those of columns that are not among these. */
+const USER_INDEXES = `
+  SELECT sql FROM sqlite_schema AS mine
+  WHERE type = 'index' AND tbl_name = ? COLLATE NOCASE AND name NOT GLOB 'sync_*'
+    AND NOT EXISTS (SELECT 1 FROM pragma_index_info(mine.name) AS part WHERE part.name NOT IN (SELECT value FROM json_each(?)))
+`
+
 /** Puts a table in the place of a view, or of a table that has further columns. `wanted`: its columns; null: all. */
 function makeTable(copy: Connection, name: string, wanted: readonly string[] | null): void {
   const type = relationsOf(copy, 'view').includes(name) ? 'VIEW' : 'TABLE'
@@ -65,11 +72,13 @@ function makeTable(copy: Connection, name: string, wanted: readonly string[] | n
   const names = columns.map(([column]) => quoted(column))
   // INT is what SQLite calls the whole numbers of a view.
   const declared = columns.map(([column, of]) => `${quoted(column)} ${of.replace(/^INT$/, 'INTEGER')}`)
+  const indexes = copy.prepare(USER_INDEXES).pluck().all(name, JSON.stringify(wanted)) as string[]
   copy.exec(`
     CREATE TABLE "sync_new" (${declared.join(', ')});
     INSERT INTO "sync_new" SELECT ${names.join(', ')} FROM ${quoted(name)};
     DROP ${type} ${quoted(name)};
-    ALTER TABLE "sync_new" RENAME TO ${quoted(name)}
+    ALTER TABLE "sync_new" RENAME TO ${quoted(name)};
+    ${indexes.join(';\n')}
   `)
   const parents = names.slice(0, names.indexOf('"_index"') + 1)
   if (parents.length > 0)
