@@ -3,7 +3,7 @@ import { canonicalNumber, isJsonObject, type JsonValue } from './value.ts'
 /** What may be a number that a double does not hold: one of 16 digits, or with an exponent. Texts may look like one, too. */
 const CANDIDATE = /(?:^|[:,[\s])-?(?:\d[\d.]{15}|[\d.]+[eE])/
 
-/** JSON.parse that keeps the text of every number that a double does not hold. Throws what JSON.parse throws. */
+/** JSON.parse that keeps the text of every number that a double does not hold, or that is beyond 64 bits. Throws what JSON.parse throws. */
 export function parseExact(text: string): JsonValue {
   if (hasEscapedName(text)) return parseMarked(text)
   // A reviver takes ten times as long, and most pages have no such number.
@@ -14,10 +14,10 @@ function keepExact(_name: string, value: JsonValue, { source = '' }: { source?: 
   return typeof value !== 'number' || isHeld(value, source) ? value : JSON.rawJSON(source)
 }
 
-/** Whether a double that was read from this text has the same value. */
+/** Whether a double that was read from this text has the same value, within 64 bits: a column has a greater one as it was written. */
 function isHeld(double: number, source: string): boolean {
   const text = String(double)
-  return text === source || (Number.isFinite(double) && canonicalNumber(text) === canonicalNumber(source))
+  return Math.abs(double) < 2 ** 63 && (text === source || canonicalNumber(text) === canonicalNumber(source))
 }
 
 /** From a backslash to the end of its text, and the colon behind it if that is a name. A choice for each character would overflow the stack of a long text. */

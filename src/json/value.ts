@@ -1,12 +1,12 @@
 declare const exact: unique symbol
 
-/** A number that a double does not hold: 20 digits, 1e400. JSON.stringify writes its text. */
+/** A number that a double does not hold, or that is beyond 64 bits: 20 digits, 1e400. JSON.stringify writes its text. */
 export interface RawNumber {
   readonly rawJSON: string
   readonly [exact]: true
 }
 
-/** Any JSON value without loss: a number that a double does not hold is a RawNumber. */
+/** Any JSON value without loss: a number that a double does not hold, or beyond 64 bits, is a RawNumber. */
 export type JsonValue = null | boolean | string | number | RawNumber | JsonValue[] | JsonObject
 
 export interface JsonObject {

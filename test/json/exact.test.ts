@@ -4,7 +4,7 @@ import { parseExact } from '../../src/json/exact.ts'
 import { type JsonValue, sameJson } from '../../src/json/value.ts'
 import { jsonTexts, spoiled } from './arbitrary.ts'
 
-const HELD = '0 -1 -0 1.10 20.0 2e1 0.0000001 9007199254740992 1e+21 0.30000000000000004'
+const HELD = '0 -1 -0 1.10 20.0 2e1 0.0000001 9007199254740992 1e+18 0.30000000000000004'
 
 describe('parseExact', () => {
   it.each(HELD.split(' '))('returns a plain number for %s', (text) => {
