@@ -102,6 +102,27 @@ export function describeColumns(name: string, openStore: () => Promise<OpenedSto
       expect(await opened.misfits()).toEqual([{ collection, column: 'a__text', rows: 1 }])
     })
 
+    it('are warned of where there is no room for more, of items and of elements', async () => {
+      const { page } = await begin(opened)
+      const many = Array.from({ length: 600 }, (_, index) => `"f${index}":1`).join()
+      const found = []
+      for (const text of [
+        `{"id":1,"l":[{${many}}],${many}}`,
+        '{"id":2,"l":[{"f0":2}],"f0":"x","a":{"new":1}}',
+        '{"id":3,"f0":3}',
+      ])
+        found.push((await page(text)).notices.map(({ message }) => message))
+
+      expect(found).toEqual([
+        [
+          expect.stringMatching(/^orders has \d+ columns.* example f\d+, f\d+, f\d+$/),
+          expect.stringMatching(/^orders__l has \d+ columns.* example f\d+, f\d+, f\d+$/),
+        ],
+        [expect.stringMatching(/^orders has .* stay in _json only, for example f0, a\.new$/)],
+        [],
+      ])
+    })
+
     it('tell what was known at each moment', async () => {
       const pages = [
         ['{"id":1,"a":1}', '{"id":2,"a":2,"b":"x"}'],

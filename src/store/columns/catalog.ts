@@ -144,7 +144,6 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
   const names = new Set([...reserved, ...columns.map(({ name }) => name)].map(foldName))
   const isTaken = (name: string) => names.has(foldName(name))
   const notices: Notice[] = []
-  const warn = (message: string) => notices.push({ message })
   let isChanged = false
 
   function add(column: Column): Column {
@@ -167,9 +166,8 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
     else if (main) {
       const name = freeName(main.name, isTaken, limits, '__text')
       slot.text = add({ name, path: main.path, type: 'TEXT', role: 'text', wide: false })
-      warn(
-        `column ${main.name} is ${main.type}, and a value came that does not fit that type: such values are stored as text in column ${name}`,
-      )
+      const message = `column ${main.name} is ${main.type}, and a value came that does not fit that type: such values are stored as text in column ${name}`
+      notices.push({ message })
     } else {
       const path = [...above, field]
       const name = columnName(path, isTaken, limits)
@@ -185,12 +183,7 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
     for (const item of items) everyLeaf(root, item, adapt, [])
   } while (isChanged)
   const catalog = createCatalog(columns, keyPaths, limits, before.name)
-  const changes = changesBetween(before.columns, columns)
-  if (catalog.room <= 0 && before.room > 0)
-    warn(
-      `${limits.mostColumns} discovered columns are the most there can be: all further new fields stay in _json only`,
-    )
-  return { catalog, changes, notices }
+  return { catalog, changes: changesBetween(before.columns, columns), notices }
 }
 
 /** The columns, with the types that these keys need. */

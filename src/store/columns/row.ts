@@ -7,6 +7,8 @@ import {
   parseDecimal,
   type RawNumber,
 } from '../../json/value.ts'
+import type { Notice } from '../../sync/types.ts'
+import { printable } from '../../text.ts'
 import type { Catalog, ColumnSlot, PathNode } from './catalog.ts'
 import type { ColumnType, Leaf, SqlValue } from './column.ts'
 
@@ -71,6 +73,30 @@ export function fitsElements(catalog: Catalog, array: readonly JsonValue[]): boo
 function isInPlace(catalog: Catalog, slot: ColumnSlot | undefined, value: Leaf, own: OwnValue): boolean {
   const change = changeFor(slot, value, own, catalog.keyPaths.length > 0)
   return change === 'none' || (catalog.room <= 0 && (change === 'add' || change === 'text'))
+}
+
+/** How many fields a warning names. */
+const MOST_NAMED = 3
+
+/** The warning of what items that were placed have no column for: there is no room for a new one. */
+export function leftOut(catalog: Catalog, items: readonly JsonObject[]): Notice[] {
+  const { name: table, limits, room, keyPaths, root } = catalog
+  if (room > 0) return []
+  const fields = new Set<string>()
+  for (const item of items)
+    everyLeaf(
+      root,
+      item,
+      (slot, value, name, above) => {
+        if (changeFor(slot, value, ownValue(value), keyPaths.length > 0) !== 'none')
+          fields.add(printable([...above, name].join('.'), 60))
+        return fields.size < MOST_NAMED
+      },
+      [],
+    )
+  if (fields.size === 0) return []
+  const message = `${table} has ${limits.mostColumns} columns, the most there can be, so other fields, and values that do not fit their column, stay in _json only, for example ${[...fields].join(', ')}`
+  return [{ message }]
 }
 
 const NOTHING: readonly string[] = []

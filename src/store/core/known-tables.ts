@@ -1,9 +1,9 @@
 import { KnownError } from '../../errors.ts'
-import type { JsonObject } from '../../json/value.ts'
+import { isJsonObject, type JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
 import type { Notice } from '../../sync/types.ts'
 import { extendCatalog, fitsKeys } from '../columns/catalog.ts'
-import { type TypedRow, toRow } from '../columns/row.ts'
+import { leftOut, type TypedRow, toRow } from '../columns/row.ts'
 import { type ConfiguredCollection, type KnownColumns, loadColumns } from './known-columns.ts'
 import { createRowWriter, type RowWriter } from './rows.ts'
 import { type Dialect, one, type Rule, type Runner, run } from './sql.ts'
@@ -117,9 +117,22 @@ export function* fitTables(
     yield* makeViews(dialect, { ...known, catalog })
   }
   const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
-  const ofViews = yield* growViews(dialect, catalog, known.views, arrays, at)
+  yield* growViews(dialect, catalog, known.views, arrays, at)
   const grown = yield* knownTables(dialect, collection)
   const typed = typedRows(dialect, grown, wanted)
   if (!typed) throw new Error(`the tables of ${name} were changed, and still cannot hold the items`)
-  return { tables: grown, typed, notices: [...notices, ...ofViews] }
+  return { tables: grown, typed, notices }
+}
+
+/** Warns of fields that the tables and views have no room for. */
+export function noticesOfFull({ tables, typed }: Fitted, { items }: WantedItems): Notice[] {
+  const full = [...tables.views.values()].filter(({ catalog }) => catalog.room <= 0)
+  const ofViews = full.flatMap(({ arrayColumn, catalog }) => {
+    const arrays = typed.flatMap((row) => row.arrays.filter(({ column }) => column === arrayColumn))
+    return leftOut(
+      catalog,
+      arrays.flatMap(({ array }) => array.filter(isJsonObject)),
+    )
+  })
+  return [...leftOut(tables.catalog, items), ...ofViews]
 }

@@ -13,6 +13,7 @@ import {
   fitTables,
   type KnownTables,
   knownTables,
+  noticesOfFull,
   OtherTablesError,
   typedRows,
   type WantedItems,
@@ -74,7 +75,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
     const write = () => asOwner(dialect, ownJobOf(lease), begin, typed ? 'keep' : 'change')
     const { fitted, result } = await writing(write)
     if (fitted.tables !== known) tables.note(fitted.tables)
-    return { ...result, notices: [...fitted.notices] }
+    return { ...result, notices: [...fitted.notices, ...noticesOfFull(fitted, wanted)] }
   }
 
   return {

@@ -1,5 +1,4 @@
 import { isJsonObject } from '../../json/value.ts'
-import type { Notice } from '../../sync/types.ts'
 import {
   type Catalog,
   createCatalog,
@@ -115,9 +114,8 @@ export function* growViews(
   views: ArrayViews,
   arrays: readonly ArrayValue[],
   at: string,
-): Rule<Notice[]> {
+): Rule<void> {
   const { name: collection, limits } = catalog
-  const notices: Notice[] = []
   for (const [arrayColumn, values] of Map.groupBy(arrays, ({ column }) => column)) {
     const known = views.get(arrayColumn)?.catalog
     const elements = values.flatMap(({ array }) => array.filter(isJsonObject))
@@ -127,9 +125,7 @@ export function* growViews(
     const columns = grown.changes.map(({ column }) => column)
     yield* saveColumns(dialect, { collection, view: name, arrayColumn, at }, columns)
     yield* makeArrayView(dialect, catalog, { arrayColumn, catalog: { ...grown.catalog, name } })
-    for (const { message } of grown.notices) notices.push({ message: `${name}: ${message}` })
   }
-  return notices
 }
 
 /** The name, cut to fit, and numbered where there is something of that name: another view, or a table of a user. */

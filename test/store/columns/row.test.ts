@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createCatalog, extendCatalog } from '../../../src/store/columns/catalog.ts'
-import { toRow } from '../../../src/store/columns/row.ts'
+import { leftOut, toRow } from '../../../src/store/columns/row.ts'
 import { item } from './items.ts'
 
 /** What pages of items make of the catalog, each of the one before it, and the values of their rows. */
@@ -16,7 +16,8 @@ function place(pages: readonly string[], start = createCatalog([], [['id']])) {
       if (!row) throw new Error('an item does not fit the columns that were made for it')
       return Object.fromEntries(row.values)
     })
-    return { ...extension, values }
+    const notices = [...extension.notices, ...leftOut(catalog, items)]
+    return { ...extension, notices, values }
   })
 }
 
@@ -191,22 +192,26 @@ describe('past 500 columns', () => {
     const hostile = item(`{"deep":${deep}}`)
     const before = process.resourceUsage().maxRSS
 
-    const { catalog, notices } = extendCatalog(createCatalog([], [['id']]), [], [hostile])
+    const { catalog } = extendCatalog(createCatalog([], [['id']]), [], [hostile])
+    const notices = leftOut(catalog, [hostile])
     const elements = extendCatalog(createCatalog([], []), [], [hostile]).catalog
 
     expect([catalog.columns.length, elements.columns.length]).toEqual([499, 500])
-    expect(notices.map(({ message }) => message.length < 300)).toEqual([true])
+    expect(notices.map(({ message }) => message.length < 400)).toEqual([true])
     // All paths would take 600,000 kilobytes.
     expect(process.resourceUsage().maxRSS - before).toBeLessThan(200_000)
   })
 
-  it('leaves further fields out, and says so once', () => {
+  it('leaves further fields out, and names some of them, page by page', () => {
     const placed = place([`{"id":1,${fields(0, 600)}}`, '{"new":1} | {"f0":5,"new":2}'])
 
     const [first, second] = placed.map(({ values }) => values)
     expect(Object.keys(first?.[0] ?? {})).toHaveLength(499)
     expect(second).toEqual([{}, { f0: 5n }])
-    expect(placed.map(({ notices }) => notices)).toEqual([[warning('500 discovered columns')], []])
+    expect(placed.map(({ notices }) => notices)).toEqual([
+      [warning('500 columns')],
+      [warning('_json only, for example new')],
+    ])
   })
 
   it('still widens columns, and adds no __text column', () => {
@@ -214,7 +219,8 @@ describe('past 500 columns', () => {
 
     expect(placed.slice(1).map(({ values }) => values)).toEqual([[{ f0: 1.5 }], [{ f2: 2n }]])
     expect(placed.map(({ changes }) => changes.length)).toEqual([499, 1, 0])
-    expect(placed.map(({ notices }) => notices.length)).toEqual([1, 0, 0])
+    const warned = [warning('_json only, for example f1')]
+    expect(placed.map(({ notices }) => notices)).toEqual([[], warned, warned])
   })
 })
 
