@@ -247,6 +247,15 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect(await opened.rows(removed)).toEqual([{ rows: 1 }])
       })
 
+      it('goes with an event of its own number, as all that is added, changed or returns', async () => {
+        await walked(['{"id":1,"a":1}', '{"id":2,"a":1}', '{"id":4}'])
+        await walkOf(['{"id":3}', '{"id":5}'])
+        await walked([...TEXTS, '{"id":4}', '{"id":6}'])
+
+        const events = await opened.rows('SELECT seq FROM orders_changes')
+        expect([events.length, new Set(events.map(({ seq }) => String(seq))).size]).toEqual([14, 14])
+      })
+
       it('goes whatever the texts of its key are, of several fields too', async () => {
         const job = jobOf({ name: 'establishments', key: ['id', 'of'] })
         const ids = ['kept', '1', 'a', '"', "'", String.raw`\u0000`, 'x"1\u0001\u007f\\é\u2028😀/']

@@ -116,11 +116,11 @@ export function* removeMissing(dialect: Dialect, job: Job, runId: number, at: st
     `SELECT t."_row" AS "row" FROM ${dialect.each(':keys::text', 'gone')} CROSS JOIN ${typed} AS t WHERE ${isLeaving}`,
     values,
   )
-  const { seq } = yield* takeSeq(name, at, { removals: 1 })
+  const { firstSeq } = yield* takeSeq(name, at, { events: leaving.length, removals: 1 })
   if (history !== false)
     yield* run(
       `
-        ${keepVersion(catalog, 'missing.reason')}
+        ${keepVersion(catalog, 'missing.reason', ':firstSeq::bigint - 1 + row_number() OVER ()')}
         FROM ${dialect.each(':keys::text', 'gone')}
         CROSS JOIN sync_missing AS missing
         CROSS JOIN ${typed} AS t
@@ -128,7 +128,7 @@ export function* removeMissing(dialect: Dialect, job: Job, runId: number, at: st
         WHERE missing.organization_id = :organization::text AND missing.collection = :collection::text AND missing.key = gone.value
           AND ${isLeaving} AND j."_row" = t."_row"
       `,
-      { ...values, at, seq },
+      { ...values, at, firstSeq },
     )
   const numbers = rows.map(({ row }) => row)
   yield* addRemoved(runId, yield* deleteRows(dialect, names, numbers))

@@ -105,20 +105,22 @@ export function createRowWriter(dialect: Dialect, catalog: Catalog) {
       const since = end === undefined ? at : timeOf(Math.max(msOf(end), msOf(at)))
       const number = BigInt(taken.firstRow + index)
       typed.push([since, since, number, ...keyOf(upsert.key), ...valuesOf(row)])
-      json.push([number, end === undefined ? 'added' : 'returned', upsert.text])
+      const seq = BigInt(taken.firstSeq + index)
+      json.push([number, end === undefined ? 'added' : 'returned', upsert.text, seq])
     }
     yield* sql.add(typed, { organization })
-    yield* sql.addJson(json, { seq: taken.seq })
+    yield* sql.addJson(json, {})
   }
 
-  function* change(job: Job, changed: readonly Writing[], seq: number, at: string): Rule<void> {
-    const event = { organization: job.organization.id, at, seq }
+  function* change(job: Job, changed: readonly Writing[], firstSeq: number, at: string): Rule<void> {
+    const event = { organization: job.organization.id, at }
     const keys = changed.map(({ upsert }) => keyOf(upsert.key))
-    if (job.collection.history !== false) yield* sql.keep(keys, event)
+    const numbered = keys.map((key, index) => [BigInt(firstSeq + index), ...key])
+    if (job.collection.history !== false) yield* sql.keep(numbered, event)
     const json = changed.map(({ upsert: { text, fields = [] } }, index) => [
       JSON.stringify(fields.map(sqlitePath)),
       text,
-      ...(keys[index] ?? []),
+      ...(numbered[index] ?? []),
     ])
     yield* sql.changeJson(json, event)
     const typed = changed.map(({ row }, index) => [...valuesOf(row), ...(keys[index] ?? [])])
@@ -141,9 +143,9 @@ export function createRowWriter(dialect: Dialect, catalog: Catalog) {
       const row = typed[index]
       if (row) (upsert.change === 'added' ? added : changed).push({ upsert, row })
     }
-    const taken = yield* takeSeq(collection, at, { rows: added.length })
+    const taken = yield* takeSeq(collection, at, { events: upserts.length, rows: added.length })
     if (added.length > 0) yield* add(organization, added, taken, at)
-    if (changed.length > 0) yield* change(job, changed, taken.seq, at)
+    if (changed.length > 0) yield* change(job, changed, taken.firstSeq + added.length, at)
   }
 }
 
@@ -154,10 +156,11 @@ function statementsOf(dialect: Dialect, catalog: Catalog) {
   const [json, history] = (['json', 'history'] as const).map((kind) => quoted(tableName(name, kind)))
   const keys = keyColumns.map(quoted)
   const values = catalog.values.map((column) => quoted(column.name))
-  const [at, seq] = [':at::timestamptz', ':seq::bigint']
+  const at = ':at::timestamptz'
   const keyLine: Columns = Object.fromEntries(
     keys.map((_, index) => [`k${index}`, SQL_TYPES[keyTypes[index] ?? 'TEXT']]),
   )
+  const numbered: Columns = { seq: 'bigint', ...keyLine }
   const valueLine: Columns = Object.fromEntries(
     catalog.values.map(({ type }, index) => [`v${index}`, SQL_TYPES[type]]),
   )
@@ -181,9 +184,8 @@ function statementsOf(dialect: Dialect, catalog: Catalog) {
       `,
     ),
     addJson: of(
-      { row: 'bigint', change: 'text', json: 'text' },
-      (line, given) =>
-        `INSERT INTO ${json} ("_row", "_change", "_json", "_seq") ${line.rows([...given, seq])}`,
+      { row: 'bigint', change: 'text', json: 'text', seq: 'bigint' },
+      (line, given) => `INSERT INTO ${json} ("_row", "_change", "_json", "_seq") ${line.rows(given)}`,
     ),
     ends: `
       SELECT wanted.value AS id, max(h."_valid_to") AS ended
@@ -193,19 +195,19 @@ function statementsOf(dialect: Dialect, catalog: Catalog) {
       GROUP BY wanted.value
     `,
     keep: of(
-      keyLine,
+      numbered,
       (line) => `
-        ${keepVersion(catalog, "'changed'")}
+        ${keepVersion(catalog, "'changed'", line.value('seq'))}
         FROM ${line.join} ${typed} AS t
         CROSS JOIN ${json} AS j
         WHERE ${isRow(line)} AND j."_row" = t."_row"
       `,
     ),
     changeJson: of(
-      { fields: 'text', json: 'text', ...keyLine },
+      { fields: 'text', json: 'text', ...numbered },
       (line) => `
         UPDATE ${json} AS j
-        SET "_seq" = ${seq}, "_change" = 'changed', "_changed_fields" = ${line.value('fields')}, "_json" = ${line.value('json')}
+        SET "_change" = 'changed', "_changed_fields" = ${line.value('fields')}, "_json" = ${line.value('json')}, "_seq" = ${line.value('seq')}
         FROM ${line.join} ${typed} AS t
         WHERE ${isRow(line)} AND j."_row" = t."_row"
       `,
@@ -222,8 +224,8 @@ function statementsOf(dialect: Dialect, catalog: Catalog) {
   }
 }
 
-/** Begins a statement that keeps rows `t`, with their JSON `j`, as versions that end `:at`, with the event `:seq`. None ends before it began, even if the clock went back. */
-export function keepVersion({ name, keyColumns, values }: Catalog, reason: string): string {
+/** Begins a statement that keeps rows `t`, with their JSON `j`, as versions that end `:at`, each with an event of its own. None ends before it began, even if the clock went back. */
+export function keepVersion({ name, keyColumns, values }: Catalog, reason: string, seq: string): string {
   const names = ['_organization_id', ...keyColumns, ...values.map((column) => column.name)].map(quoted)
   return `
     INSERT INTO ${quoted(tableName(name, 'history'))} (
@@ -231,7 +233,7 @@ export function keepVersion({ name, keyColumns, values }: Catalog, reason: strin
     )
     SELECT
       ${names.map((column) => `t.${column}`).join(', ')}, j."_json", t."_changed_at",
-      ${laterOf('t."_changed_at"', ':at::timestamptz')}, ${reason}, j."_seq", j."_change", j."_changed_fields", :seq::bigint
+      ${laterOf('t."_changed_at"', ':at::timestamptz')}, ${reason}, j."_seq", j."_change", j."_changed_fields", ${seq}
   `
 }
 
@@ -252,38 +254,42 @@ export function* deleteRows(
 
 /** What a transaction takes for the rows that it writes. */
 interface Taken {
-  seq: number
+  /** The `seq` of its first event. */
+  firstSeq: number
   /** The number of its first new row. */
   firstRow: number
   /** Items of the collection were removed once: one may return. */
   mayReturn: boolean
 }
 
+/** More than a mirror writes events in a millisecond, and so few that SQLite keeps a number in six bytes and a spreadsheet all its digits. */
+const SEQ_PER_MS = 50
+
 /**
- * Takes the next `seq` of a collection, for all events of this transaction, and numbers for new rows; `at` is the time of the events. They become
+ * Takes a `seq` of a collection for each event of this transaction, and numbers for new rows; `at` is the time of the events. They become
  * visible in the order of their numbers: a file has one writer at a time; on a server the row stays locked until the transaction has ended, and
- * what it wrote is visible before its locks are free, on a standby too. A number is never below the milliseconds of `at` since 1970: after a
- * restore of an earlier copy, no reader gets a number twice.
+ * what it wrote is visible before its locks are free, on a standby too. A number is never below the
+ * time `at`, in parts of a millisecond since 1970: after a restore of an earlier copy, no reader gets a number twice.
  */
 export function* takeSeq(
   collection: string,
   at: string,
-  { rows = 0, removals = 0 }: { rows?: number; removals?: number },
+  { events, rows = 0, removals = 0 }: { events: number; rows?: number; removals?: number },
 ): Rule<Taken> {
   const last = yield* one<Record<'seq' | 'rows' | 'removals', number>>(
     `
-      INSERT INTO sync_seq AS last (collection, seq, rows, removals) VALUES (:collection, :ms::bigint, :rows::bigint, :removals::bigint)
+      INSERT INTO sync_seq AS last (collection, seq, rows, removals) VALUES (:collection, :least::bigint, :rows::bigint, :removals::bigint)
       ON CONFLICT (collection) DO UPDATE
       SET
-        seq = CASE WHEN last.seq < excluded.seq THEN excluded.seq ELSE last.seq + 1 END,
+        seq = CASE WHEN last.seq + :events::bigint < excluded.seq THEN excluded.seq ELSE last.seq + :events::bigint END,
         rows = last.rows + excluded.rows,
         removals = last.removals + excluded.removals
       RETURNING seq, rows, removals
     `,
-    { collection, ms: Date.parse(at), rows, removals },
+    { collection, least: Date.parse(at) * SEQ_PER_MS + events, events, rows, removals },
   )
   if (!last) throw new Error('the database returned no number')
-  return { seq: last.seq, firstRow: last.rows - rows + 1, mayReturn: last.removals > 0 }
+  return { firstSeq: last.seq - events + 1, firstRow: last.rows - rows + 1, mayReturn: last.removals > 0 }
 }
 
 /** The most ids that one call of `liveKeys` returns. */

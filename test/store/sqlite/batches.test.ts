@@ -143,11 +143,8 @@ it('a walk that is stopped while rows are searched, or between two batches of re
   expect(await last.resumed.missing(true)).toEqual({ removable: 3900, held: 0, live: 4000 })
   expect(await last.resumed.close('remove')).toEqual({ heldBack: null })
   expect(counts()).toEqual([{ live: 100, json: 100, gone: 4900, counted: 100, removed: 4900 }])
-  const batches =
-    "SELECT count(*) AS rows FROM orders_changes WHERE change = 'removed' GROUP BY seq ORDER BY seq"
-  expect(test.rows(batches).map(({ rows }) => rows)).toEqual([1000, 1000, 1000, 1000, 900])
   await (await begin(last.next)).page(item(2000), item(6000))
-  const events = 'SELECT id, change FROM orders_changes WHERE id IN (2000, 6000) ORDER BY seq, id'
+  const events = 'SELECT id, change FROM orders_changes WHERE id IN (2000, 6000) ORDER BY seq'
   expect(test.rows(events).map(({ id, change }) => [id, change].join(' '))).toEqual([
     '2000 added',
     '2000 removed',

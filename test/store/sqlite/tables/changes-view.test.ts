@@ -5,6 +5,7 @@ import { removeMissing } from '../../../../src/store/core/missing.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
+import { upTo } from '../../../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 import { begin } from '../../stage.ts'
 
@@ -138,7 +139,8 @@ describe('orders_changes', () => {
     await createStage(test).write('{"id":1,"a":1}')
     const copy = path.join(path.dirname(test.file), 'copy.db')
     test.connection.exec(`VACUUM INTO '${copy}'`)
-    for (const a of [2, 3, 4]) await createStage(test).write(`{"id":1,"a":${a}}`)
+    for (const a of [2, 3, 4])
+      await (await begin(test)).page(...upTo(1000).map((id) => `{"id":${id},"a":${a}}`))
     const read = Number(test.value('SELECT max(seq) FROM orders_changes'))
     const { clock } = test
     clock.advance(1000)
