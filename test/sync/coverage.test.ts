@@ -200,6 +200,12 @@ describe('a walk over a list', () => {
       /^1 2 3 4 3 2 4 3 5/,
       { 4: [cut(1)], 5: [cut(3)], 7: [push(61, 64)] },
     ],
+    [
+      'loses another one behind the reader, when one has come in front during a step back',
+      60,
+      /^1 2 3 4 3 4 3 5/,
+      { 4: [cut(1)], 5: [front(90)], 6: [cut(1)] },
+    ],
     ['has in its first pass fewer items than its total', 8, /^1 2 3 1 2 3 1/, {}, { shows: lacking }],
     // Behind the last item that was read, wherever that stands now.
     ['grows in front while a process dies', 30, /^1 2 2 3 4/, { 3: [dies, front(91, 92, 93, 94)] }],
@@ -217,6 +223,12 @@ describe('a walk over a list', () => {
       60,
       / 5 4 3 2 5/,
       { 6: [dies, cut(6)], 7: [cut(3)], 10: [push(61, 66)] },
+    ],
+    [
+      'slides behind the page on which a resumed walk stopped, and back before that is asked for again',
+      60,
+      /^1 2 3 4 5 5 4 5 4 6/,
+      { 6: [dies, cut(4)], 7: [front(90)], 8: [cut(1)] },
     ],
     ['has become shorter, and names empty pages', 30, / 9 10 9 8 10 5/, { 10: [cut(3)] }, { shows: nextOf }],
   ])('that %s (%i items) is repaired, and misses nothing', (_what, items, pages, moves, reads) => {
@@ -266,7 +278,7 @@ describe('a walk over a list', () => {
 
   it.each([
     ['it is interrupted', dies],
-    ['the list becomes shorter than the next page', cut(36)],
+    ['the list becomes shorter than the next page', cut(40)],
   ])('that has asked again for as many pages as there are reads on to the end, also if %s', (_what, then) => {
     const moves = [...Array.from({ length: 44 }, () => [cut(1)]), [then]]
     const { asked, reading, missed } = walkOver(120, moves, { rules: DRIFTED })

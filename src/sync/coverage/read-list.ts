@@ -10,7 +10,7 @@ import { readPass } from './read-pass.ts'
  * Changes with each change of what a walk asks for: a walk that another version of this code began cannot be played through it again, and
  * begins anew.
  */
-export const READING_VERSION = 8
+export const READING_VERSION = 9
 
 /** So many pages in a row without a new item, and as many as were read before, are a circle. What a list says of its length may grow with it. */
 const CIRCLE_PAGES = 1000

@@ -1,5 +1,5 @@
 import { askSpot, findUnexplained, readFront, SPAN, search, TRIES } from './look-again.ts'
-import type { Answer, Found, Pass, Steps } from './pass.ts'
+import type { Answer, Found, Frontier, Pass, Steps } from './pass.ts'
 
 // One reading of a list, from its first page to its last, and of pages that are asked for again where the list moved. An item is lost only if it
 // slides from the unread pages onto the read ones between two answers: the total falls then (step back), unless another one comes in the same
@@ -39,7 +39,9 @@ function* readNext(pass: Pass, answer: Answer): Steps<void> {
   const { walk, places, frontier } = pass
   const { total, lastPage } = answer
   if (frontier.page === 0 || !isPastEnd(answer)) {
-    if (pass.take(answer)) yield* stepBack(pass, answer)
+    if (!pass.take(answer)) return
+    const start = pass.pageStart
+    yield* settle(pass, yield* stepBack(pass, answer, start), start)
     return
   }
   walk.next = null
@@ -57,21 +59,36 @@ function isPastEnd({ page, ids, next, lastPage }: Answer): boolean {
   return ids.length === 0 && next === null && lastPage !== null && page > lastPage
 }
 
-/** The total fell and nothing came twice: reads back to a page with an item that was known before. */
-function* stepBack(pass: Pass, { page, total }: Answer): Steps<void> {
-  const { walk, rules, places, pageStart: start } = pass
-  let [earlier, isJoined, changed] = [page - 1, false, false]
+/** The totals of pages that were read backwards, in list order. */
+type Totals = (number | null)[]
+
+/** The total fell and nothing came twice: reads back from this page to one with an item from before this place. */
+function* stepBack(pass: Pass, { page, total }: Answer | Frontier, start: number): Steps<Totals> {
+  const { walk, rules, places } = pass
+  const totals = [total]
+  let [earlier, isJoined] = [page - 1, false]
   for (; earlier >= rules.firstPage && !isJoined; earlier--) {
     earlier = Math.min(earlier, walk.lastPage)
     const answer = yield* pass.askAgain(earlier, 'back')
-    if (!answer) return
-    changed ||= answer.total !== total
+    if (!answer) return []
+    totals.unshift(answer.total)
     // Items that the step itself found stand right before the page where it began: they do not count as known.
     isJoined = answer.ids.some((id) => (places.of(id) ?? start) < start - 0.5)
-    pass.insert(answer.ids)
+    pass.insert(answer.ids, start)
   }
-  // Unread items may have slid onto the last page in list order, and no fall shows it if as many have come since.
-  if (changed) yield* rejoin(pass, page)
+  return totals
+}
+
+/** Asks again until nothing can have slipped between pages that were read backwards, to an item from before this place. */
+function* settle(pass: Pass, backwards: Totals, start: number): Steps<void> {
+  for (let totals = backwards; totals.some((total) => total !== totals[0]); ) {
+    // Unread items may have slid onto the last page in list order, and no fall shows it if as many have come since.
+    yield* rejoin(pass, pass.frontier.page)
+    totals.splice(-1, 1, pass.frontier.total)
+    // An item may be on neither of two neighbouring pages if the later one was read before a rise, or after a fall.
+    if (!totals.some((total, at) => (total ?? 0) < (totals[at - 1] ?? 0))) return
+    totals = yield* stepBack(pass, pass.frontier, start)
+  }
 }
 
 /**
@@ -79,11 +96,10 @@ function* stepBack(pass: Pass, { page, total }: Answer): Steps<void> {
  * shorter, and where unread items may have slid onto the last page in list order.
  */
 function* rejoin(pass: Pass, from: number): Steps<void> {
-  const { rules, frontier } = pass
+  const { rules, places, frontier } = pass
   pass.wasResumed = false
   let pages: Answer[] = []
   let found: Found | null = null
-  let changed = false
   for (let page = from; page >= rules.firstPage && !found; page--) {
     const answer = yield* pass.ask(page, 'rejoin')
     if (pass.wasResumed) return yield* rejoin(pass, frontier.page)
@@ -93,12 +109,13 @@ function* rejoin(pass: Pass, from: number): Steps<void> {
       page = Math.min(page, (answer.lastPage ?? 0) + 1)
     } else {
       found = pass.locate(answer, frontier)
-      changed ||= pages.length > 0 && pages[0]?.total !== answer.total
       pages.unshift(answer)
     }
   }
+  const start = places.next
   pass.takeBehind(pages, found)
-  if (changed && !pass.isUsedUp) yield* rejoin(pass, pass.frontier.page)
+  const totals = pages.map(({ total }) => total)
+  if (!pass.isUsedUp) yield* settle(pass, totals, start)
 }
 
 /** Looks back each `SPAN` pages, and once at the end, as soon as the list is known to move. */
