@@ -206,6 +206,12 @@ describe('a walk over a list', () => {
       /^1 2 3 4 3 4 3 5/,
       { 4: [cut(1)], 5: [front(90)], 6: [cut(1)] },
     ],
+    [
+      'loses one between the pages that a look back compares, and grows before the next page',
+      420,
+      / 128 64 129 128 /,
+      { 2: [front(900)], 129: [(ids) => ids.splice(300, 1)], 130: [push(421, 421)] },
+    ],
     ['has in its first pass fewer items than its total', 8, /^1 2 3 1 2 3 1/, {}, { shows: lacking }],
     // Behind the last item that was read, wherever that stands now.
     ['grows in front while a process dies', 30, /^1 2 2 3 4/, { 3: [dies, front(91, 92, 93, 94)] }],

@@ -115,6 +115,8 @@ export class Pass {
   /** A rise that explains the next repeats. */
   #carried = 0
   #askedAgain = 0
+  /** The total fell since the frontier was read. */
+  #hasFallen = false
 
   constructor(walk: WalkFacts, rules: WalkRules, watching: boolean) {
     walk.places.beginPass()
@@ -186,7 +188,9 @@ export class Pass {
     this.answers++
     walk.counted &&= total !== null
     const first = walk.counted ? (walk.totals.first ?? total) : null
-    if (this.total !== null) this.rises += Math.max(0, (total ?? 0) - (walk.totals.last ?? 0))
+    const rise = this.total === null ? 0 : (total ?? 0) - (walk.totals.last ?? 0)
+    this.rises += Math.max(0, rise)
+    this.#hasFallen ||= walk.counted && rise < 0
     walk.totals = { first, last: walk.counted ? total : null }
     walk.totalChanged ||= total !== first && walk.counted
     walk.lastPage = lastPage ?? Math.max(walk.lastPage, page)
@@ -214,8 +218,9 @@ export class Pass {
     this.walk.repeatedAcrossPages ||= again > 0
     this.moved ||= again + twice > 0
     this.pageStart = this.places.next
+    const mayHaveSlid = again === 0 && this.#hasFallen
     this.#append(answer, 0)
-    return again === 0 && rise < 0
+    return mayHaveSlid
   }
 
   /** Takes the pages of a rejoin, from the one with the last item that was read before on. `found`: that item; null: it is on none of them. No pages: the list has ended before. */
@@ -244,6 +249,7 @@ export class Pass {
     const at = this.places.of(ids.at(-1))
     const index = (page - 1) * (this.perPage ?? 0) + ids.length - 1
     if (at !== undefined) this.frontier = { page, at, index, total }
+    this.#hasFallen = false
     this.walk.next = next
     this.isShort = next === null && (lastPage ?? 0) > page
   }
