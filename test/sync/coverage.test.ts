@@ -118,6 +118,7 @@ const dies: Move = (_ids, reading) => reading.resume()
 
 /** A next page is named behind each full one. */
 const nextOf = ({ page, items }: Answer) => ({ next: items === PER_PAGE ? page + 1 : null })
+const shrinking: Shows = (answer) => (answer.items > 0 ? nextOf(answer) : { total: 8 })
 const noTotal = () => ({ total: null })
 const noLastPage = () => ({ lastPage: null })
 const hiding: Shows = ({ total }) => ({ total: Number(total) + 5 })
@@ -212,6 +213,12 @@ describe('a walk over a list', () => {
       / 128 64 129 128 /,
       { 2: [front(900)], 129: [(ids) => ids.splice(300, 1)], 130: [push(421, 421)] },
     ],
+    [
+      'ends before the next page, and grows in front before its last page is awaited again',
+      13,
+      /^1 2 3 4 5 4 5/,
+      { 5: [cut(1)], 6: [front(90)] },
+    ],
     ['has in its first pass fewer items than its total', 8, /^1 2 3 1 2 3 1/, {}, { shows: lacking }],
     // Behind the last item that was read, wherever that stands now.
     ['grows in front while a process dies', 30, /^1 2 2 3 4/, { 3: [dies, front(91, 92, 93, 94)] }],
@@ -293,6 +300,13 @@ describe('a walk over a list', () => {
     expect(pages.length - new Set(pages).size).toBeGreaterThan(20)
     expect(reading.result).toMatchObject({ coverage: 'drifted', isShort: false })
     expect(missed.filter((id) => id > 100)).toEqual([])
+  })
+
+  it('whose last page names one that always says that the list is shorter is read to its end', () => {
+    const { asked, reading } = walkOver(9, {}, { shows: shrinking, rules: { maxPasses: 1 } })
+
+    expect(asked).toMatch(/^1 2 3( 4 3)+/)
+    expect(reading.result).toMatchObject({ coverage: 'drifted', isShort: false })
   })
 
   it('without end is given up after a thousand pages without a new item', () => {

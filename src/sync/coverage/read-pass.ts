@@ -50,8 +50,9 @@ function* readNext(pass: Pass, answer: Answer): Steps<void> {
   pass.moved = true
   const read = places.next
   yield* rejoin(pass, lastPage ?? 0)
-  // Nothing stood behind it, so what it names as next has come since.
-  if (places.next === read) walk.next = null
+  // Nothing stands behind it, and what it names as next was empty, unless the list has grown since. Some say of any empty page that the total is 0.
+  const hasGrown = (total ?? 0) > 0 && (pass.frontier.total ?? 0) > (total ?? 0)
+  if (places.next === read && (!hasGrown || pass.isUsedUp)) walk.next = null
 }
 
 /** Whether the list ends before this page: Laravel then answers with 200, no items and no next page. */
