@@ -252,6 +252,20 @@ describe('a walk over a list', () => {
     expect(missed).toEqual([])
   })
 
+  it('over which at most one item comes or goes between two answers misses nothing if it is trusted', () => {
+    fc.assert(
+      fc.property(fc.nat(), (seed) => {
+        const { next: random } = createRandom(seed)
+        const move = (next: number) => (ids: number[]) =>
+          MOVEMENTS[random() < 0.5 ? 'insert' : 'remove']({ ids, next, random })
+        const moves = upTo(200).map((number) => (random() < 0.5 ? [move(45 + number)] : []))
+        const { reading, missed } = walkOver(45, moves)
+        if (reading.result?.coverage === 'repaired') expect(missed.filter((id) => id <= 45)).toEqual([])
+      }),
+      { numRuns: LONG ? 10_000 : 500 },
+    )
+  })
+
   const MOVED = { repeatedAcrossPages: true }
 
   it.each<[what: string, asked: string, Moves, Reads, Partial<WalkResult>?]>([
