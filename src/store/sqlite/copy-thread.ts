@@ -1,4 +1,5 @@
 import { workerData } from 'node:worker_threads'
+import { systemCode } from '../../errors.ts'
 import { FORGET_PROCESSES } from '../core/leases.ts'
 import { notePublishFailure } from '../core/publication.ts'
 import { OF_EVERY_MIRROR } from '../core/query.ts'
@@ -56,11 +57,10 @@ function relationsOf(copy: Connection, type: 'table' | 'view'): string[] {
     .all(type) as string[]
 }
 
-/** The indexes of users on a table, without those of columns that are not among these. */
+/** The indexes of users on a table. */
 const USER_INDEXES = `
-  SELECT sql FROM sqlite_schema AS mine
-  WHERE type = 'index' AND tbl_name = ? COLLATE NOCASE AND name NOT GLOB 'sync_*'
-    AND NOT EXISTS (SELECT 1 FROM pragma_index_info(mine.name) AS part WHERE part.name NOT IN (SELECT value FROM json_each(?)))
+  SELECT sql FROM sqlite_schema
+  WHERE type = 'index' AND tbl_name = ? COLLATE NOCASE AND name NOT GLOB 'sync_*' AND sql IS NOT NULL
 `
 
 /** Puts a table in the place of a view, or of a table that has further columns. `wanted`: its columns; null: all. */
@@ -72,14 +72,21 @@ function makeTable(copy: Connection, name: string, wanted: readonly string[] | n
   const names = columns.map(([column]) => quoted(column))
   // INT is what SQLite calls the whole numbers of a view.
   const declared = columns.map(([column, of]) => `${quoted(column)} ${of.replace(/^INT$/, 'INTEGER')}`)
-  const indexes = copy.prepare(USER_INDEXES).pluck().all(name, JSON.stringify(wanted)) as string[]
+  const indexes = copy.prepare(USER_INDEXES).pluck().all(name) as string[]
   copy.exec(`
     CREATE TABLE "sync_new" (${declared.join(', ')});
     INSERT INTO "sync_new" SELECT ${names.join(', ')} FROM ${quoted(name)};
     DROP ${type} ${quoted(name)};
-    ALTER TABLE "sync_new" RENAME TO ${quoted(name)};
-    ${indexes.join(';\n')}
+    ALTER TABLE "sync_new" RENAME TO ${quoted(name)}
   `)
+  for (const index of indexes) {
+    try {
+      copy.exec(index)
+    } catch (error) {
+      // It names a column that is not for readers.
+      if (systemCode(error) !== 'SQLITE_ERROR') throw error
+    }
+  }
   const parents = names.slice(0, names.indexOf('"_index"') + 1)
   if (parents.length > 0)
     copy.exec(`CREATE INDEX ${quoted(`_${name}_by_parent`)} ON ${quoted(name)} (${parents.join(', ')})`)
