@@ -37,6 +37,7 @@ export function* pruneWalks(job: Job, ago: (ms: number) => string, keepRuns: num
       UPDATE sync_walks
       SET untrusted = '${NOT_TRUSTED}'
       WHERE ${OF_JOB} AND status = 'open' AND kind = 'full' AND pages > 0 AND updated_at < :before AND untrusted IS NULL
+        AND EXISTS (SELECT 1 FROM sync_refreshed WHERE walk_id = sync_walks.id)
     `,
     { ...names, before: ago(OVERLAP_KEPT_MS) },
   )

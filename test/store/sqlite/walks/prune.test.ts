@@ -121,6 +121,16 @@ describe('what runs leave', () => {
     expect(idsOf(walks(test))).toEqual([1, 3, 5, 7])
   })
 
+  it('leaves an interrupted walk as it is while nobody else reads the list', async () => {
+    await broken(2, { plan: BACKFILL, trigger: 'backfill' })
+    test.clock.advance(4 * DAY_MS)
+    const shown = { ...list, source: { ...list.source, clockAhead: () => 0 } }
+    isDown = () => true
+    await runOnce(test, shown)
+
+    expect(walks(test)[0]).toMatchObject({ status: 'open', untrusted: null })
+  })
+
   it('keeps what others read for an interrupted backfill for three days, and trusts it no longer then', async () => {
     const backfill: Partial<JobOptions> = { plan: BACKFILL, trigger: 'backfill' }
     const noted = () => test.value('SELECT count(*) FROM sync_refreshed')
