@@ -138,6 +138,16 @@ it.each<[ErrorCode, minutes: number[], warnings: number]>([
   },
 )
 
+it('a wait beyond maxWait is told once of each budget', () => {
+  const { told, reporter } = createLogged()
+  for (const time of ['10:00:00', '10:00:00', '11:30:00']) {
+    const error = new JobError('RATE_LIMITED', `nothing is sent before 2026-11-20T${time}.000Z, and`)
+    reporter.observe(jobOf())({ kind: 'finish', result: { ...NO_RUN, error } })
+  }
+
+  expect(told.map(({ level }) => level)).toEqual(['error', 'debug', 'error'])
+})
+
 const walk = { id: 1, nextPage: 2 } as NonNullable<JobResult['walk']>
 
 it.each<[string, Partial<JobResult>, ErrorCode, level: string, event: string]>([

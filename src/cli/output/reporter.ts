@@ -26,9 +26,9 @@ const TOLD_AGAIN_MS = 300_000
 export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
   const toldAt = new Map<string, number>()
 
-  /** Whether such a fault was told lately, of any list; else it is now. Of tokens that are held each has its own reason. */
+  /** Whether such a fault was told lately, of any list; else it is now. Each token that is held has its own reason, and each budget its own wait. */
   function isTold(event: 'retry' | 'finish', code: ErrorCode, message: string): boolean {
-    const key = `${event} ${code} ${code === 'UNAUTHORIZED' ? refusedToken(message) : ''}`
+    const key = `${event} ${code} ${budgetOrToken(code, message)}`
     const last = toldAt.get(key) ?? Number.NEGATIVE_INFINITY
     if (ERRORS[code].ofAll && Math.abs(now() - last) < TOLD_AGAIN_MS) return true
     toldAt.set(key, now())
@@ -109,6 +109,11 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
       }
     },
   }
+}
+
+function budgetOrToken(code: ErrorCode, message: string): string {
+  if (code === 'UNAUTHORIZED') return refusedToken(message)
+  return code === 'RATE_LIMITED' ? (/ before (\S+),/.exec(message)?.[1] ?? '') : ''
 }
 
 function logPage(log: Logger, { page, result }: JobEvent & { kind: 'page' }): void {
