@@ -131,16 +131,16 @@ export function verdict(status: Told, isConfigLost: boolean): string {
   const { jobs, unusable } = status
   const old = jobs.filter((job) => job.too_old || job.too_stale)
   const allowed = '--max-age or --fresh allows'
-  const attention = unusable ?? attentionText(jobs)
   const sentence =
-    attention ??
+    unusable ??
+    attentionText(jobs) ??
     (isConfigLost ? CONFIG_LOST : null) ??
     some(old, jobs, [`is older than ${allowed}`, `are older than ${allowed}`]) ??
     stateText(status) ??
     wellText(status) ??
     'there are no lists'
-  const unanswered = unusable === null && attention !== null ? noAnswerText(status) : null
-  return [sentence, ...(unanswered === null ? [] : [unanswered]), ...asides(status)].join('; ')
+  const unanswered = unusable === null ? noAnswerText(status) : null
+  return [...new Set([sentence, unanswered ?? sentence]), ...asides(status)].join('; ')
 }
 
 /** `2 of 3 lists are ...`, `all 3 lists are ...`, `the only list is ...`; null for none. */

@@ -39,6 +39,12 @@ describe('the verdict', () => {
       'is well; the running start has an older configuration than the file: restart it',
     ],
     [{ maxAge: { typed: '1m', ms: 60_000 } }, {}, 0, 'is older than --max-age or --fresh allows'],
+    [
+      { maxAge: { typed: '1m', ms: 60_000 } },
+      { running: true, retry_since: at(2), retry_error: 'NETWORK: gone' },
+      0,
+      `is older than --max-age or --fresh allows; the only list gets no answer since ${at(2)} (2 minutes): the server could not be reached; it is tried again`,
+    ],
     [{}, { held_since: at(1) }, 3, 'needs attention (held for a refused token)'],
     [{}, failedBy(), 1, 'needs attention (failed: the server could not be reached)'],
     [{}, failedBy('DATABASE'), 4, 'needs attention (could not use the mirror)'],
