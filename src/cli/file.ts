@@ -81,10 +81,10 @@ export function writeFault({ database, config }: MirrorPlace): string | null {
   return header.kind === 'sqlite' && header.isInWal ? fullDisk(database, freeBytes(database)) : null
 }
 
-/** Opens it for reading; an error is for whoever has looked at what was typed. */
-function openOrError({ database, config }: MirrorPlace): Connection | MirrorError {
+/** Opens it for reading. An error is for whoever has looked at what was typed; null: there is no mirror. */
+function openOrError({ database, config }: MirrorPlace): Connection | MirrorError | null {
   try {
-    return openForReading(database, config === null) ?? missing(database, config === null)
+    return openForReading(database, config === null)
   } catch (error) {
     if (error instanceof MirrorError) return error
     throw error
@@ -94,15 +94,15 @@ function openOrError({ database, config }: MirrorPlace): Connection | MirrorErro
 /** Reads from the file. Throws UsageError and MirrorError. */
 export async function readFile(place: MirrorPlace, read: (reader: Reader) => Promise<void>): Promise<void> {
   const connection = openOrError(place)
-  if (connection instanceof MirrorError) {
+  if (connection === null || connection instanceof MirrorError) {
     const fail = () => {
-      throw connection
+      throw connection ?? missing(place.database, place.config === null)
     }
     const query: Reader['query'] = (sql, parameters) => {
       assertReadingSql(sql, valuesOf(parameters))
       return fail()
     }
-    return read({ isThere: false, ask: fail, query })
+    return read({ isThere: connection !== null, ask: fail, query })
   }
   try {
     await read({

@@ -16,7 +16,7 @@ export type SqlParameters = readonly (readonly [name: string, value: string])[]
 type MaybePromise<T> = T | Promise<T>
 
 export interface Reader {
-  /** False: there is no mirror that can be read. Then `ask` and `query` throw that, `query` after it has looked at the SQL. */
+  /** False: there is no mirror yet. Then, and where it cannot be read, `ask` and `query` throw that, `query` after it has looked at the SQL. */
   isThere: boolean
   ask<T>(rule: Rule<T>): MaybePromise<T>
   /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
