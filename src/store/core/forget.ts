@@ -84,13 +84,13 @@ const IN_BATCHES: readonly [keyof Holdings | null, ForgetSome][] = [
 function* forgetOrganization(id: string): Rule<void> {
   const job = yield* one('SELECT 1 FROM sync_jobs WHERE organization_id = :id', { id })
   if (job !== null) return
-  yield* run(
-    `
-      UPDATE sync_refused_tokens SET reason = 'the token was refused (401)'
-      WHERE fingerprint IN (SELECT last_fingerprint FROM organizations WHERE id = :id)
-    `,
-    { id },
-  )
+  const found = yield* one<{ name: string }>('SELECT name FROM organizations WHERE id = :id', { id })
+  const values = { named: ` of organization ${found?.name} was refused`, unnamed: ' was refused' }
+  for (const [table, reason] of [
+    ['sync_refused_tokens', 'reason'],
+    ['organizations', 'held_reason'],
+  ] as const)
+    yield* run(`UPDATE ${table} SET ${reason} = replace(${reason}, :named::text, :unnamed::text)`, values)
   yield* run('DELETE FROM organizations WHERE id = :id', { id })
   yield* run('DELETE FROM sync_gates WHERE scope = :id', { id })
   yield* run('DELETE FROM sync_shares WHERE scope = :id', { id })

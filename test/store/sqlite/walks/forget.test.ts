@@ -5,6 +5,7 @@ import { mirroredIds, runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { dump, openTestMirror } from '../../../helpers/test-mirror.ts'
 
+const REFUSED = 'the token of organization acme was refused (401)'
 const ORDERS = { organization: ACME.id, collection: 'orders' }
 
 const secret = (id: number) => `"Secret-${id}-of-${ACME.name}-${'x'.repeat(40)}"`
@@ -26,7 +27,7 @@ async function createScene(count = 300) {
   const budget = { closedUntil: 0, known: null, waitingFor: null, waitingUntil: 0 }
   await test.tokens.budgets.compareAndSet(ACME.id, '0', () => budget)
   await test.store.writeShare({ budgetKey: ACME.id, at: 0, level: 1, version: 1 })
-  await test.tokens.hold([ACME.id], 'a fingerprint', 'the token of acme', '2026-01-01T00:00:00.000Z')
+  await test.tokens.hold([ACME.id], 'a fingerprint', REFUSED, '2026-01-01T00:00:00.000Z')
   /** Another process that forgets; stopped after so many steps. */
   function forgetter(stopAfter = Number.POSITIVE_INFINITY) {
     let rests = 0
@@ -87,7 +88,7 @@ describe('forgetting', () => {
 
     for (const table of ['orders', 'orders_history', 'sync_walks', 'sync_runs', 'sync_rejects'])
       expect([table, left(table)]).toEqual([table, 0])
-    expect(await test.tokens.heldReason('a fingerprint')).toBe('the token of acme')
+    expect(await test.tokens.heldReason('a fingerprint')).toBe(REFUSED)
     expect(rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
       { organization: 'acme', rows: 0, as_of: null },
     ])
