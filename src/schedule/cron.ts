@@ -68,9 +68,6 @@ interface Matchers extends Record<'day' | 'hour' | 'minute', (time: number) => b
   seconds: ReadonlySet<number>
 }
 
-const DAYS_OF_MONTH = 31
-const DAYS_OF_WEEK = 7
-
 /** Hundreds of lists share a few schedules: making one takes 0.5 ms. */
 const KNOWN = new Map<string, Matchers>()
 
@@ -80,7 +77,9 @@ function matchersOf(expression: string, timezone: string): Matchers {
   if (known) return known
   const { second, minute, hour, dayOfMonth, month, dayOfWeek } = parse(expression)
   const days = [dayOfMonth, month, dayOfWeek].map((field) => field.join())
-  const isEither = dayOfMonth.length < DAYS_OF_MONTH && dayOfWeek.length < DAYS_OF_WEEK
+  const [typedDay, , typedWeekday] = expression.trim().split(/\s+/).slice(-3)
+  // As in cron, what begins with a star names no days: `*/2` is not either of two.
+  const isEither = [typedDay, typedWeekday].every((field) => field !== undefined && !/^[*?@]/.test(field))
   const either = isEither
     ? [
         [days[0], days[1], '*'],

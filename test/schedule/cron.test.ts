@@ -22,6 +22,13 @@ it('a cron expression has 5 or 6 fields, or is a word like @daily, and some day 
 it.each([
   ['a second of a year', '59 59 23 31 12 *', 'UTC', '2026-12-31T23:59:59Z', '2027-12-31T23:59:59Z'],
   ['a day of the week', '0 0 13 * 5', 'UTC', '2026-11-20T00:00:00Z', '2026-11-27T00:00:00Z'],
+  [
+    'a day that suits both, where one is a step',
+    '0 0 */2 * 5',
+    'UTC',
+    '2026-11-21T00:00:00Z',
+    '2026-11-27T00:00:00Z',
+  ],
   ['beside it a day of the month', '0 0 13 * 5', 'UTC', '2026-12-11T00:00:00Z', '2026-12-13T00:00:00Z'],
   ['a word', '@weekly', 'UTC', '2026-11-20T00:00:00Z', '2026-11-22T00:00:00Z'],
   ['a leap day years ahead', '0 0 29 2 *', 'UTC', '2028-03-01T00:00:00Z', '2032-02-29T00:00:00Z'],
