@@ -95,10 +95,10 @@ export async function readWalk(options: ReadOptions): Promise<WalkResult> {
 }
 
 function unpagedError(job: Job, { number }: Page): JobError {
-  const what = `asked for page ${number}, but got a list without pages`
+  const where = `${jobName(job)} page ${number}`
   return new JobError(
     'BAD_RESPONSE',
-    `${jobName(job)}: ${what}: the open walk must start over, so run backfill --restart`,
+    `${where}: got a list without pages: the open walk must start over, so run backfill --restart`,
   )
 }
 

@@ -64,7 +64,7 @@ it('a list without pages has nothing behind its first one, where a backfill may 
 
   expect([beyond.result.error, beyond.list.asked]).toEqual([null, [2]])
   expect(other.result.error?.message).toMatch(
-    /^acme orders: asked for page 2, .*without pages.*backfill --restart$/,
+    /^acme orders page 2: got a list without pages.*backfill --restart$/,
   )
   expect(mirroredIds(other.test)).toEqual([1, 2, 3])
 })
