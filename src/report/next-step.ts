@@ -50,15 +50,9 @@ const STEPS: Partial<Record<State, (row: StatusRow, context: StepContext) => Ste
     const step = stepTo(`give ${who} a new token${place}, or if the old one is valid again`, 'resume')
     return tokenPlace === null ? step : { ...step, token: tokenPlace }
   },
-  'removals held back': () => ({
-    ...stepTo(
-      'whether these rows really left the list (it writes nothing); only if they did, delete them',
-      'sync',
-    ),
-    of: 'list',
-    options: ['--accept-removals'],
-    lookWith: 'verify',
-  }),
+  // A list that fails cannot be looked at.
+  'removals held back': (row, context) =>
+    row.failing_since === null ? LOOK_AND_ACCEPT : afterFailure(row, context),
   failing: afterFailure,
   'no answer': () => stepTo('wait: it is tried again by itself; if it lasts, tell whoever runs the API'),
   'never read': syncOnceAllowed,
@@ -66,7 +60,7 @@ const STEPS: Partial<Record<State, (row: StatusRow, context: StepContext) => Ste
     row.running
       ? stepTo('look at the log of the process that is reading the list: it has written nothing for an hour')
       : syncOnceAllowed(row),
-  unfinished: goOn,
+  unfinished: (row) => (row.waiting_until === null ? goOn(row) : syncOnceAllowed(row)),
 }
 
 /** What to do about a list; null: nothing. */
@@ -79,6 +73,15 @@ function stepTo(say: string | null, verb: Step['verb'] = null): Step {
 }
 
 const SYNC = stepTo(null, 'sync')
+const LOOK_AND_ACCEPT: Step = {
+  ...stepTo(
+    'whether these rows really left the list (it writes nothing); only if they did, delete them',
+    'sync',
+  ),
+  of: 'list',
+  options: ['--accept-removals'],
+  lookWith: 'verify',
+}
 const WAIT = stepTo('wait: it is tried again by itself')
 
 /** Runs that went on with a walk, and failed where they had begun. */

@@ -84,10 +84,10 @@ function ageText(time: string, now: string): string {
 export function problemLines(
   { now }: Pick<Status, 'now'>,
   jobs: readonly JobStatus[],
-  textOf = ({ text }: Problem) => text,
+  textOf: (problem: Problem, job: JobStatus) => string = ({ text }) => text,
 ): string[] {
   const wrong = gravestFirst(jobs).flatMap((job) =>
-    job.problem === null ? [] : [{ job, problem: job.problem, text: textOf(job.problem) }],
+    job.problem === null ? [] : [{ job, problem: job.problem, text: textOf(job.problem, job) }],
   )
   const causes = Map.groupBy(wrong, ({ job, text }) => `${job.state}: ${text}`)
   return Array.from(causes.values(), (lists) => {
@@ -107,9 +107,11 @@ export function problemLines(
  * what a server said is left out, since it may hold an item's data.
  */
 export function alarmText(status: Status): string {
-  const lines = problemLines(status, status.jobs.filter(needsAttention), ({ code, text }) => {
-    if (code === null) return text
-    return isErrorCode(code) ? `${code} (${ERRORS[code].meaning})` : printable(code, 60)
+  const inNeed = status.jobs.filter(needsAttention)
+  const lines = problemLines(status, inNeed, ({ code, text }, { failing_code: failing }) => {
+    const cause = code === null ? text : meaningOf(code)
+    // It may be failing beside what is graver.
+    return failing === null || failing === code ? cause : `${cause}; failing: ${meaningOf(failing)}`
   })
   const steps = status.next.map((step) => `next: ${stepText(step)}`)
   return [
@@ -117,6 +119,10 @@ export function alarmText(status: Status): string {
     ...firstOf(lines, MOST_TOLD, 'more cause'),
     ...firstOf(steps, MOST_TOLD, 'more step'),
   ].join('\n')
+}
+
+function meaningOf(code: string): string {
+  return isErrorCode(code) ? `${code} (${ERRORS[code].meaning})` : printable(code, 60)
 }
 
 function nameOf({ organization, collection }: JobStatus): string {

@@ -163,8 +163,8 @@ function presentRow({ row, plan }: ListFacts, { now, unusable }: StatusFacts): S
   const none = { waiting_for: null, waiting_until: null }
   if (unusable !== null) return { ...row, ...none, running: false, retry_since: null }
   const left = Date.parse(row.waiting_until ?? '') - now
-  const isMeant =
-    row.running || row.last_run_status === 'failed' || row.last_run_at === null || plan?.dueAt != null
+  const isUnread = row.last_run_at === null || row.walk_origin !== null || plan?.dueAt != null
+  const isMeant = row.running || row.last_run_status === 'failed' || isUnread
   return isMeant && left > 0 && left <= LONGEST_WAIT_MS ? row : { ...row, ...none }
 }
 

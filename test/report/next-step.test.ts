@@ -42,6 +42,16 @@ describe('the next step', () => {
       'give acme a new token (/run/secrets/acme), or if the old one is valid again: admin-mirror resume --org acme',
     ],
     ['removals held back', HELD, removalsOf('--org acme --collection orders')],
+    [
+      'removals held back, and failing',
+      { ...HELD, ...failedBy('TIMEOUT') },
+      `when the API answers again: ${SYNC}`,
+    ],
+    [
+      'unfinished, told to wait',
+      { walk_origin: 'sync', waiting_until: at(-1) },
+      `wait until ${at(-1)}, or forget the wait: admin-mirror resume --org acme`,
+    ],
     ['first reading', { as_of: null, last_run_status: 'running', running: true }, null],
     ['failing, being read', { ...failedBy(), running: true }, 'wait: it is tried again by itself'],
     ['failing without an answer', failedBy('TIMEOUT'), `when the API answers again: ${SYNC}`],

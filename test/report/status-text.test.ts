@@ -117,16 +117,18 @@ it('a monitor is told each cause once and what to do, without what a server said
     listOf('tyrell', failedBy('OF_LATER', 'Mr Item')),
     listOf('umbrella', { untrusted: 'Mr Item' }),
     listOf('wonka', HELD),
+    listOf('xena', { ...HELD, ...failedBy('FORBIDDEN', 'Mr Item') }),
   ])
 
   expect(alarmText(status).split('\n')).toEqual([
-    '5 of 7 lists need attention (1 with removals held back, 3 failed, 1 overdue)',
+    '6 of 8 lists need attention (2 with removals held back, 3 failed, 1 overdue)',
     'wonka orders: removals held back: REMOVALS_HELD (removals are held back: somebody has to decide)',
+    'xena orders: removals held back: REMOVALS_HELD (removals are held back: somebody has to decide); failing: FORBIDDEN (the token has no access to this organization)',
     `globex orders, initech orders: failing since ${at(30)} (30 minutes): FORBIDDEN (the token has no access to this organization)`,
     `tyrell orders: failing since ${at(30)} (30 minutes): OF_LATER`,
     `hooli orders: overdue since ${at(10)} (10 minutes): by its schedule (* * * * *) it should have been read`,
     expect.stringMatching(/^next: see with .* --org wonka --collection orders --accept-removals$/),
-    'next: look at the error, then: admin-mirror sync --org globex --org initech --org tyrell',
+    'next: look at the error, then: admin-mirror sync',
     'next: admin-mirror sync --org hooli',
   ])
 })
