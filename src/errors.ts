@@ -19,7 +19,7 @@ const FACTS = {
     meaning: 'the API rejected the request as invalid, usually because of a filter',
     pastTheEnd: true,
   },
-  UNAUTHORIZED: { exitCode: 3, meaning: 'its token was refused: it needs a new one', ofAll: true },
+  UNAUTHORIZED: { exitCode: 3, meaning: 'its token was refused', ofAll: true },
   FORBIDDEN: { exitCode: 3, meaning: 'the token has no access to this organization' },
   ORGANIZATION_NOT_FOUND: {
     exitCode: 3,
