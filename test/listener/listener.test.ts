@@ -32,7 +32,7 @@ async function listen(
     const { statusCode: status, headers: answered, body: text } = await got(listener.url + path, options)
     return { status, headers: answered, text }
   }
-  return { errors, ask }
+  return { errors, ask, port: Number(new URL(listener.url).port) }
 }
 
 describe('the listener', () => {
@@ -60,6 +60,16 @@ describe('the listener', () => {
     expect(whole.headers).not.toHaveProperty('access-control-allow-origin')
   })
 
+  it('cannot have an address that another process has, or that is not of this machine', async () => {
+    const { port } = await listen()
+    const open = (host: string) => openListener({ host, port }, () => 0)
+
+    await expect(open('127.0.0.1')).rejects.toThrow(`127.0.0.1 port ${port}: another process listens there`)
+    await expect(open('192.0.2.1')).rejects.toThrow(
+      /choose another http\.host or http\.port \(EADDRNOTAVAIL\)/,
+    )
+  })
+
   it('refuses other methods with 405, and names its pages where it has none', async () => {
     const { ask } = await listen()
 
@@ -72,7 +82,7 @@ describe('the listener', () => {
     const open = await listen({}, '0.0.0.0')
     const statusOfHost = async (host: string) => (await ask('status.json', 'GET', { host })).status
     const foreign =
-      'evil.example|mirror.localhost:9464|127.0.0.1.evil.example|127.evil.example|192.168.0.1:9464|localhost evil|evil.example@127.0.0.1|[::2]|[::ffff:8.8.8.8]'
+      'evil.example|mirror.localhost:9464|127.0.0.1.evil.example|127.evil.example|192.168.0.1:9464|localhost evil|evil.example@127.0.0.1|[::2]|[::ffff:8.8.8.8]|localhost:1:2|x[::1]|[::1]x'
 
     for (const host of ['localhost', 'LocalHost:9464', '127.0.0.1', '[::1]:9464'])
       expect([host, await statusOfHost(host)]).toEqual([host, 200])

@@ -8,13 +8,17 @@ const pageOf = (...lists: Parameters<typeof statusOf>[0]) => pageHtml(statusOf(l
 
 describe('the status page', () => {
   it('says first how things are and what to do, then why, then each list, the worst first', async () => {
-    const page = await pageOf(listOf('globex'), listOf('acme', TOKEN))
+    const tried = { ...failedBy('FORBIDDEN'), running: true }
+    const page = await pageOf(listOf('globex'), listOf('acme', TOKEN), listOf('hooli', tried))
 
     const parts = [
-      '<h1 class="bad"><span>1 of 2 lists needs attention (1 held for a refused token)</span></h1>',
+      '<h1 class="bad"><span>2 of 3 lists need attention (1 held for a refused token, 1 failed: the token has no access to this organization)</span></h1>',
+      '<h2>What to do</h2>',
       '<p><bdi>give acme a new token, or if the old one is valid again</bdi>:</p><code><bdi>admin-mirror resume --org acme</bdi></code>',
+      '<p><bdi>wait: it is tried again by itself</bdi></p>',
       '<h2>What is wrong</h2>',
       'acme orders: token refused since',
+      '<h2>3 lists</h2>',
       '<bdi>acme</bdi> <bdi>orders</bdi>',
       '<bdi>globex</bdi> <bdi>orders</bdi>',
       'daemon: runs since',
@@ -31,7 +35,8 @@ describe('the status page', () => {
     expect(page).toContain('<title>The only list is well - admin-mirror</title>')
     expect(page).toContain('<meta http-equiv="refresh" content="15">')
     expect(page).toMatch(/read at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC · daemon: .* · admin-mirror \d/)
-    expect(page).not.toMatch(/<script|src=|url\(/)
+    expect(page).not.toMatch(/<script|src=|url\(|more list/)
+    expect(page.match(/<h2>.*<\/h2>/g)).toEqual(['<h2>1 list</h2>'])
     const hash = createHash('sha256').update(style).digest('base64')
     expect(CONTENT_SECURITY_POLICY).toMatch(/^default-src 'none'; .*frame-ancestors 'none'$/)
     expect(CONTENT_SECURITY_POLICY).toContain(`style-src 'sha256-${hash}';`)
