@@ -62,8 +62,13 @@ describe('the next step', () => {
       `${STOPS}: until the API mends it, those behind it can be tried with: ${BACKFILL} --from-page 1201`,
     ],
     [
+      'failing at one page, of a list that goes on for two more',
+      { ...STOPPED, walk_total: 30_026, walk_rows_seen: 29_975, walk_pages: 1199 },
+      `${STOPS}: until the API mends it, those behind it can be tried with: ${BACKFILL} --from-page 1201`,
+    ],
+    [
       'failing at the last page',
-      { ...STOPPED, walk_total: 59_970, walk_rows_seen: 59_950, walk_pages: 1199 },
+      { ...STOPPED, walk_total: 30_000, walk_rows_seen: 29_975, walk_pages: 1199 },
       `${STOPS}: once the API mends it: ${SYNC}`,
     ],
     ['failing at one page twice', { ...STOPPED, walk_stops: 1 }, `when the API answers again: ${SYNC}`],
