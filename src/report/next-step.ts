@@ -154,7 +154,7 @@ export function stepFor(step: Step, lists: readonly Named[], isAll = false): Nex
 }
 
 /** Of more organizations a command names none, and is for all. */
-const MOST_NAMED = 3
+const MOST_ORGANIZATIONS = 3
 
 /** What somebody has to do about lists, each thing once, for all of those that need it. */
 export function stepsOf(all: readonly { list: Named; step: Step | null }[]): NextStep[] {
@@ -172,7 +172,8 @@ export function stepsOf(all: readonly { list: Named; step: Step | null }[]): Nex
     const group = step.token === undefined ? inGroup : inGroup.slice(0, 1)
     const named = count(group)
     // Where none is named, `resume` frees the refused tokens of others, too.
-    const isAll = named > 1 && (named === count(all) || (named > MOST_NAMED && step.verb !== 'resume'))
+    const isAll =
+      named > 1 && (named === count(all) || (named > MOST_ORGANIZATIONS && step.verb !== 'resume'))
     return stepFor(
       step,
       group.map(({ list }) => list),

@@ -7,7 +7,7 @@ import { gravestFirst, isErrorCode, needsAttention, STATES } from './verdict.ts'
 
 /** More lists that are as they should be do not fit on a screen; of one cause so many are named; and so many causes and steps are told. */
 const MOST_SHOWN = 50
-const MOST_NAMED = 4
+const MOST_LISTS = 4
 const MOST_TOLD = 10
 
 /**
@@ -93,7 +93,7 @@ export function problemLines(
   return Array.from(causes.values(), (lists) => {
     const names = firstOf(
       lists.map(({ job }) => nameOf(job)),
-      MOST_NAMED,
+      MOST_LISTS,
       'more list',
     )
     const [since] = lists.flatMap(({ problem }) => problem.since ?? []).toSorted()

@@ -76,7 +76,7 @@ function isInPlace(catalog: Catalog, slot: ColumnSlot | undefined, value: Leaf, 
 }
 
 /** How many fields a warning names. */
-const MOST_NAMED = 3
+const MOST_FIELDS = 3
 
 /** The warning of what items that were placed have no column for: there is no room for a new one. */
 export function leftOut(catalog: Catalog, items: readonly JsonObject[]): Notice[] {
@@ -90,7 +90,7 @@ export function leftOut(catalog: Catalog, items: readonly JsonObject[]): Notice[
       (slot, value, name, above) => {
         if (changeFor(slot, value, ownValue(value), keyPaths.length > 0) !== 'none')
           fields.add(printable([...above, name].join('.'), 60))
-        return fields.size < MOST_NAMED
+        return fields.size < MOST_FIELDS
       },
       [],
     )
