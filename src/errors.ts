@@ -72,6 +72,13 @@ export function worstExitCode(exitCodes: readonly number[]): number {
 /** An expected error. The message says what happened, where, and what to do next; it never holds a token. */
 export abstract class KnownError extends Error {
   abstract readonly code: ErrorCode
+  /** Tells a fault that several lists have from another of its code: what lifts the hold of a token, when a budget opens again. */
+  readonly shared: string
+
+  constructor(message: string, shared = '') {
+    super(message)
+    this.shared = shared
+  }
 }
 
 /** The same request may succeed later, so it is retried. */
@@ -90,8 +97,8 @@ export class JobError extends KnownError {
   override readonly name = 'JobError'
   readonly code: ErrorCode
 
-  constructor(code: ErrorCode, message: string) {
-    super(message)
+  constructor(code: ErrorCode, message: string, shared?: string) {
+    super(message, shared)
     this.code = code
   }
 }

@@ -59,11 +59,6 @@ export function shellWord(word: string): string {
 /** Begins the end of the error of a refused token: what follows from the hold. The hold may end before the error is forgotten. */
 export const ON_HOLD = 'Nothing more is sent with it.'
 
-/** What the messages of one refused token have in common. */
-export function refusedToken(message: string): string {
-  return message.split(' (401)', 1).join()
-}
-
 /** The end of the error of a refused token. `resume`: the command for a token that is valid again. */
 export function onHold(resume: string): string {
   return `${ON_HOLD} Put a new token into the configuration, or run "${resume}" if it is valid again`

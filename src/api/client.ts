@@ -111,6 +111,7 @@ function createPageSource(
     throw new TokenRefusedError(
       `${refusal}${says} at ${job.collection.name} page ${page}; ${what} was revoked, or is mistyped. ` +
         onHold(`admin-mirror resume --org ${shellWord(job.organization.name)}`),
+      hold.resume,
     )
   }
 

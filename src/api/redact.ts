@@ -11,7 +11,7 @@ const TELLING = 12
 export function withPageContext(error: unknown, job: Job, page: number, token: string): unknown {
   const message = (text: string) => `${jobName(job)} page ${page}: ${redact(text, token)}`
   if (error instanceof RetryableError) return new RetryableError(error.code, message(error.message))
-  if (error instanceof JobError) return new JobError(error.code, message(error.message))
+  if (error instanceof JobError) return new JobError(error.code, message(error.message), error.shared)
   if (!(error instanceof Error) || error instanceof KnownError || error.name === 'AbortError') return error
   // An unexpected error may hold anything, such as the request's headers.
   const known = new JobError('INTERNAL', message(`unexpected: ${printable(error.message, 500)}`))

@@ -39,6 +39,7 @@ export function createTokenHold(store: HoldStore, resume: string) {
   }
 
   return {
+    resume,
     refused,
     refresh,
     /** As `refresh`, where a run begins: writes the hold that could not be written before. Returns why the token is held, or null. */
@@ -49,7 +50,7 @@ export function createTokenHold(store: HoldStore, resume: string) {
     },
     /** Throws TokenRefusedError if the token must not be used. Call it right before the request is sent. */
     check(): void {
-      if (held !== null) throw new TokenRefusedError(`${held}. ${onHold(resume)}`)
+      if (held !== null) throw new TokenRefusedError(`${held}. ${onHold(resume)}`, resume)
     },
   }
 }

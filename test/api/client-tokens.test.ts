@@ -26,6 +26,7 @@ describe('a 401', () => {
       'the token of organization acme was refused (401) and says: Unauthenticated. at orders page 1; it was revoked, or is mistyped. ' +
         'Nothing more is sent with it. Put a new token into the configuration, or run "admin-mirror resume --org acme" if it is valid again',
     )
+    expect(new Set(errors.map((error) => (error as KnownError).shared)).size).toBe(1)
     expect(await holdStore.heldReason()).toBe('the token of organization acme was refused (401)')
     expect([...reports, ...later.reports].filter(([what]) => what === 'request')).toHaveLength(1)
   })

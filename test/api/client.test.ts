@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { JobError } from '../../src/errors.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { pageText, TOKEN } from './helpers/api.ts'
 import { createHoldStore, NOW } from './helpers/rate.ts'
@@ -79,6 +80,7 @@ describe('an answer that asks for a pause', () => {
     )
     expect(later.message).toMatch(/^globex orders page 1: the server takes no more requests for now/)
     expect(await open().refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    expect((later as JobError).shared).toBe((error as JobError).shared)
     expect(budgets.kept('budget').closedUntil).toBe(clock.now() + 7_201_000)
     expect(clock.now()).toBe(NOW)
   })

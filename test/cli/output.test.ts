@@ -2,9 +2,8 @@ import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import { createProgress } from '../../src/cli/output/progress.ts'
 import { createReporter } from '../../src/cli/output/reporter.ts'
-import { type ErrorCode, JobError } from '../../src/errors.ts'
+import { type ErrorCode, JobError, TokenRefusedError } from '../../src/errors.ts'
 import type { JobEvent, JobResult } from '../../src/sync/job.ts'
-import { onHold } from '../../src/text.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { items, pageOf } from '../helpers/list-server.ts'
 import { createScene } from '../helpers/scene.ts'
@@ -140,8 +139,8 @@ it.each<[ErrorCode, minutes: number[], warnings: number]>([
 
 it('a wait beyond maxWait is told once of each budget', () => {
   const { told, reporter } = createLogged()
-  for (const time of ['10:00:00', '10:00:00', '11:30:00']) {
-    const error = new JobError('RATE_LIMITED', `nothing is sent before 2026-11-20T${time}.000Z, and`)
+  for (const opensAt of ['1000', '1000', '5400']) {
+    const error = new JobError('RATE_LIMITED', 'nothing is sent before it opens', opensAt)
     reporter.observe(jobOf())({ kind: 'finish', result: { ...NO_RUN, error } })
   }
 
@@ -185,16 +184,13 @@ it.each<[string, isAsked: boolean, rowsAdded: number, rowsChanged: number, Error
 it('a token that is held is told once, whichever of its lists meet that, and another one as well', () => {
   const { told, reporter } = createLogged()
 
-  for (const [reason, trigger] of [
-    ['one', 'refresh'],
-    ['one', 'schedule'],
-    ['one', 'schedule'],
-    ['another', 'schedule'],
+  for (const [name, trigger] of [
+    ['acme', 'refresh'],
+    ['acme', 'schedule'],
+    ['acme', 'schedule'],
+    ['globex', 'schedule'],
   ] as const) {
-    const error = new JobError(
-      'UNAUTHORIZED',
-      `${reason} was refused (401). ${onHold('admin-mirror resume')}`,
-    )
+    const error = new TokenRefusedError('the token was refused (401)', `admin-mirror resume --org ${name}`)
     reporter.observe(jobOf())({ kind: 'finish', result: { ...NO_RUN, trigger, error } })
   }
 

@@ -131,6 +131,7 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
       `the server takes no more requests for now, and the wait of ${inWords(wait)} is longer than rateLimit.maxWait ` +
         `(${inWords(rules.maxWaitMs)}): nothing is sent before ${new Date(closedUntil).toISOString()}, and the next run ` +
         `after that continues from here (admin-mirror resume forgets the wait)`,
+      String(closedUntil),
     )
   }
 

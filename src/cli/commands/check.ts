@@ -5,7 +5,7 @@ import { ConfigError } from '../../config/yaml.ts'
 import { ERRORS, KnownError, MirrorError, UsageError, worstExitCode } from '../../errors.ts'
 import { nextFires } from '../../schedule/cron.ts'
 import { impossibleCollections } from '../../store/core/tables.ts'
-import { counted, jobName, printable, refusedToken } from '../../text.ts'
+import { counted, jobName, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { openLog } from '../output/log.ts'
@@ -20,9 +20,16 @@ interface Finding {
   message: string
   /** What a run would exit with because of it; 0: nothing is wrong. */
   exitCode: number
+  /** What lists that failed alike have in common. */
+  fault: string
 }
 
-const finding = (name: string, message: string, exitCode = 0): Finding => ({ name, message, exitCode })
+const finding = (name: string, message: string, exitCode = 0, fault = message): Finding => ({
+  name,
+  message,
+  exitCode,
+  fault,
+})
 
 /** `check`: what would keep runs from succeeding, and what to do about it. */
 export async function run(runtime: Runtime, globals: Globals): Promise<number> {
@@ -83,8 +90,6 @@ function publishing(file: string): Finding[] {
   }
 }
 
-const NOT_ASKED = 'not asked: '
-
 /** For all requests together: a rate limit may ask for long waits. */
 const REQUESTS_MS = 120_000
 
@@ -129,7 +134,7 @@ async function askList(
   const source = await session.source(organization, job)
   try {
     const refusal = await source.refusal()
-    if (refusal) return failed(name, refusal, NOT_ASKED)
+    if (refusal) return failed(name, refusal, 'not asked: ')
     const { total, lastPage, items } = await source.fetchPage(1, () => {}, stop)
     const size =
       total === null ? `${counted(items.length, 'item')} on the first page` : counted(total, 'item')
@@ -141,19 +146,17 @@ async function askList(
   }
 }
 
-function failed(name: string, { code, message }: KnownError, before = ''): Finding {
+function failed(name: string, { code, message, shared }: KnownError, before = ''): Finding {
   const { exitCode, cure } = ERRORS[code]
   // A token file that cannot be read is a matter of configuration; one page cannot show that the mirror and the API differ.
   const exits = code === 'CONFIGURATION' ? 2 : exitCode === 5 ? 1 : exitCode
   const text = before + message.replace(`${name} page 1: `, '')
-  return finding(name, cure === undefined ? text : `${text}; ${cure}`, exits)
+  return finding(name, cure === undefined ? text : `${text}; ${cure}`, exits, shared || text)
 }
 
 /** One cause is told once: of lists that failed alike, the first stands for all. */
 function toldOnce(findings: readonly Finding[]): Finding[] {
-  const alike = Map.groupBy(findings, ({ exitCode, name, message }) =>
-    exitCode === 0 ? name : refusedToken(message.replace(NOT_ASKED, '')),
-  )
+  const alike = Map.groupBy(findings, ({ exitCode, name, fault }) => (exitCode === 0 ? name : fault))
   return Array.from(alike.values(), ([first, ...others]) => {
     const one = first as Finding
     const more = others.length === 0 ? '' : ` and ${counted(others.length, 'more list')}`

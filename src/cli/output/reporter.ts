@@ -5,7 +5,7 @@ import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { ownerName, workText } from '../../sync/run.ts'
 import type { Job, Notice, Observe } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
-import { counted, grouped, printable, refusedToken } from '../../text.ts'
+import { counted, grouped, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
 
 // What jobs do, as log lines.
@@ -26,9 +26,9 @@ const TOLD_AGAIN_MS = 300_000
 export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
   const toldAt = new Map<string, number>()
 
-  /** Whether such a fault was told lately, of any list; else it is now. Each token that is held has its own reason, and each budget its own wait. */
-  function isTold(event: 'retry' | 'finish', code: ErrorCode, message: string): boolean {
-    const key = `${event} ${code} ${budgetOrToken(code, message)}`
+  /** Whether such a fault was told lately, of any list; else it is now. */
+  function isTold(event: 'retry' | 'finish', code: ErrorCode, shared = ''): boolean {
+    const key = `${event} ${code} ${shared}`
     const last = toldAt.get(key) ?? Number.NEGATIVE_INFINITY
     if (ERRORS[code].ofAll && Math.abs(now() - last) < TOLD_AGAIN_MS) return true
     toldAt.set(key, now())
@@ -37,7 +37,7 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
 
   /** Whether why a run failed was told lately. */
   function isKnown(error: KnownError | null): boolean {
-    return error !== null && isTold('finish', error.code, error.message)
+    return error !== null && isTold('finish', error.code, error.shared)
   }
 
   return {
@@ -66,7 +66,7 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
           case 'retry': {
             const { code, reason, delayMs } = event
             const fields = { event: 'request_retried', error_code: code, delay_ms: delayMs }
-            log[isTold('retry', code, reason) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
+            log[isTold('retry', code) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
             return
           }
           case 'wait': {
@@ -109,11 +109,6 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
       }
     },
   }
-}
-
-function budgetOrToken(code: ErrorCode, message: string): string {
-  if (code === 'UNAUTHORIZED') return refusedToken(message)
-  return code === 'RATE_LIMITED' ? (/ before (\S+),/.exec(message)?.[1] ?? '') : ''
 }
 
 function logPage(log: Logger, { page, result }: JobEvent & { kind: 'page' }): void {
