@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
 import { promisify } from 'node:util'
 
 const urlOf = (file: string) =>
@@ -23,8 +25,18 @@ try {
 /** A user who owns nothing: for root no folder is read-only. */
 export const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
+/** The folder on the way to this one that only its owner may enter; null: there is none. */
+export function closedFolder(folder: string): string | null {
+  if ((fs.statSync(folder).mode & 0o001) === 0) return folder
+  const parent = path.dirname(folder)
+  return parent === folder ? null : closedFolder(parent)
+}
+
 /** Whether opening can be tried as somebody who may not write everywhere, and who can read the program: not its mutated copy. */
-export const CAN_BE_REFUSED = process.platform === 'linux' && process.env.MUTATION_TESTS === undefined
+export const CAN_BE_REFUSED =
+  process.platform === 'linux' &&
+  process.env.MUTATION_TESTS === undefined &&
+  (process.getuid?.() !== 0 || closedFolder(import.meta.dirname) === null)
 
 /** Opens the mirror for writing, or reads it, in a process of its own; what came of it in words: `done`, or the error. */
 export async function openElsewhere(

