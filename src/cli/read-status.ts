@@ -4,7 +4,7 @@ import { KnownError } from '../errors.ts'
 import { createStatus, type ListFacts, type MostAge, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
-import { type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
+import { LIST_COLUMNS, type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
 import { jobKey } from '../text.ts'
 import { budgetKey, configOfFile } from './configuration.ts'
 import type { OpenMirror } from './mirror.ts'
@@ -67,6 +67,7 @@ function mirrorStatus(
     misfits,
     unpublished: config?.publish == null ? null : unpublished,
     isShared: config !== null && config.postgres !== null,
+    columns: LIST_COLUMNS,
     lists: config ? configuredLists(config, jobs, gates, now) : jobs.map(withoutConfig),
     daemons: daemons.map(({ configuration, ...one }) => ({
       ...one,

@@ -91,6 +91,8 @@ export interface StatusFacts extends Pick<Status, 'database' | 'config' | 'unusa
   /** Epoch milliseconds. */
   now: number
   lists: readonly ListFacts[]
+  /** The columns of `sync_status`. */
+  columns: readonly (keyof ListRow)[]
   daemons: readonly DaemonProcess[]
   /** Whether the process that tells cannot read its configuration any more: a `status` that is typed exits with 2. */
   isConfigLost: boolean
@@ -179,25 +181,11 @@ function jobStatus({ row, plan }: ListFacts, walkLeft: number | null, facts: Sta
   const overdue = plan && isOverdue(row, plan.dueAt, now)
   const state = stateOf(row, overdue === true)
   const job: JobStatus = {
-    organization_id: row.organization_id,
-    organization: row.organization,
-    collection: row.collection,
-    rows: row.rows,
+    ...(Object.fromEntries(facts.columns.map((name) => [name, row[name]])) as unknown as ListRow),
     state,
     problem: problemOf(row, state, plan, now),
     notes: [],
     next: null,
-    as_of: row.as_of,
-    last_complete_at: row.last_complete_at,
-    coverage: row.coverage,
-    fresh_as_of: row.fresh_as_of,
-    newest: row.newest,
-    last_run_at: row.last_run_at,
-    last_run_status: row.last_run_status,
-    error_code: row.error_code,
-    failing_since: row.failing_since,
-    held_since: row.held_since,
-    removals_held: row.removals_held,
     running: row.running,
     // Items that came meanwhile are not in its total.
     walk_percent:

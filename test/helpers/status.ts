@@ -1,5 +1,5 @@
 import { createStatus, type ListFacts, type Status, type StatusFacts } from '../../src/report/status.ts'
-import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
+import { LIST_COLUMNS, neverSynced, type StatusRow } from '../../src/store/core/status.ts'
 
 export const NOW = Date.parse('2026-11-20T12:00:00.000Z')
 
@@ -80,6 +80,7 @@ export function statusOf(lists: readonly ListFacts[], more: Partial<StatusFacts>
     maxAge: null,
     fresh: null,
     misfits: [],
+    columns: LIST_COLUMNS,
     isShared: false,
     now: NOW,
     lists,

@@ -38,6 +38,8 @@ const LIST = {
 /** A row of `sync_status`. */
 export type ListRow = Values<typeof LIST>
 
+export const LIST_COLUMNS = Object.keys(LIST) as (keyof ListRow)[]
+
 const BUDGETS = "('all', job.organization_id, organizations.last_fingerprint)"
 const OF_BUDGET = `FROM sync_gates WHERE scope IN ${BUDGETS}`
 
