@@ -41,8 +41,8 @@ export function createLockWait(file: string, { elapsed, sleep, signal }: Omit<Pa
   }
 }
 
-/** The files beside the mirror are looked at so often: each look takes longer than a small statement. Milliseconds. */
-const LOOK_BESIDE_EVERY_MS = 250
+/** The mirror's files are looked at so often: a look takes as long as a dozen small statements. Milliseconds. */
+const LOOK_EVERY_MS = 250
 
 /** The pause between two batches, so that other processes get the file's lock. Milliseconds. */
 const REST_MS = 20
@@ -52,14 +52,15 @@ export function runnerOn(connection: Connection, patience: Patience): Runner & {
   const file = connection.name
   const { now, sleep, signal } = patience
   const wait = createLockWait(file, patience)
-  const assertSameFile = createFileCheck(file)
+  const assertSameFiles = createFileCheck(file)
   const version = connection.prepare('PRAGMA user_version').pluck()
   let lookedAt = Number.NEGATIVE_INFINITY
 
   function look(): void {
-    const isThorough = Math.abs(now() - lookedAt) >= LOOK_BESIDE_EVERY_MS
-    assertSameFile(isThorough)
-    if (isThorough) lookedAt = now()
+    const at = now()
+    if (Math.abs(at - lookedAt) < LOOK_EVERY_MS) return
+    assertSameFiles()
+    lookedAt = at
   }
 
   const transaction = connection.transaction((begin: () => Rule<unknown>) => {
@@ -126,16 +127,16 @@ function* tablesToAnalyze(): Rule<string[]> {
 
 /**
  * Returns a function that throws MirrorLostError once the file, or its -wal or -shm, was moved, deleted, replaced or emptied: SQLite in WAL mode would
- * not notice, and all later writes would be lost. `isThorough`: with the files beside it. It opens nothing, since closing any handle of the file drops SQLite's locks.
+ * not notice, and all later writes would be lost. It opens nothing, since closing any handle of the file drops SQLite's locks.
  */
-function createFileCheck(file: string): (isThorough: boolean) => void {
+function createFileCheck(file: string): () => void {
   const real = fs.realpathSync(file)
   const known = [file, `${real}-wal`, `${real}-shm`].flatMap((name) => {
     const stat = statOf(name)
     return stat ? [{ name, stat }] : []
   })
-  return (isThorough) => {
-    for (const { name, stat } of isThorough ? known : known.slice(0, 1)) {
+  return () => {
+    for (const { name, stat } of known) {
       const found = statOf(name)
       if (!found) throw lost(name, 'was deleted or moved away')
       // These two numbers identify a file among all that exist at the same time.
