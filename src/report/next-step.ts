@@ -14,17 +14,10 @@ export interface NextStep {
 
 /** The same of a list, before it is known which others need it too. */
 export interface Step {
-  say: string | null
-  /** The command without the lists that it is for. */
-  verb: 'sync' | 'resume' | 'backfill' | null
-  /** Whether it is for all lists of the organization, or for this one alone. */
-  of: 'organization' | 'list'
-  /** What is typed behind the lists. */
-  options: readonly string[]
-  /** Where the refused token is that it is about. */
-  token?: string
-  /** What to look with first, for the same lists: it writes nothing. */
-  lookWith?: 'verify'
+  /** What its command names: organizations, of which it is for all lists, or lists of one organization. */
+  of: 'organizations' | 'lists'
+  /** `names`: the options that name them. */
+  tell: (names: string) => NextStep
 }
 
 /** What is known of a list beside its row. */
@@ -35,20 +28,18 @@ interface StepContext {
   tokenPlace: string | null
   /** Whether a `start` runs, which tries again by itself. */
   isServed: boolean
-  /** To restart a `start` with an older configuration than the file; null: there is none. */
-  restart: string | null
+  /** Whether a `start` has an older configuration than the file. */
+  isOutdated: boolean
 }
 
 /** What to do about a list; nothing where its state is not named, unless it is too old. */
-const STEPS: Partial<Record<State, (row: StatusRow, context: StepContext) => Step>> = {
+const STEPS: Partial<Record<State, (row: StatusRow, context: StepContext) => Step | null>> = {
   'write failed': afterFailure,
-  'token refused': (row, { tokenPlace, restart }) => {
+  'token refused': (_, { tokenPlace, isOutdated }) => {
     // What that process met says nothing of the token that the file has now.
-    if (restart !== null) return stepTo(restart)
+    if (isOutdated) return null
     const place = tokenPlace === null ? '' : ` (${printable(tokenPlace, 300)})`
-    const who = printable(row.organization, 80)
-    const step = stepTo(`give ${who} a new token${place}, or if the old one is valid again`, 'resume')
-    return tokenPlace === null ? step : { ...step, token: tokenPlace }
+    return stepTo(`put in a new token${place}, or if the old one is valid again`, 'resume')
   },
   // A list that fails cannot be looked at.
   'removals held back': (row, context) =>
@@ -65,22 +56,34 @@ const STEPS: Partial<Record<State, (row: StatusRow, context: StepContext) => Ste
 
 /** What to do about a list; null: nothing. */
 export function nextStep(row: StatusRow, state: State, context: StepContext): Step | null {
-  return STEPS[state]?.(row, context) ?? (context.isTooOld && !row.running ? SYNC : null)
+  const decide = STEPS[state]
+  if (decide !== undefined) return decide(row, context)
+  return context.isTooOld && !row.running ? stepTo(null, 'sync') : null
 }
 
-function stepTo(say: string | null, verb: Step['verb'] = null): Step {
-  return { say, verb, of: 'organization', options: [] }
+function stepTo(say: string | null, verb: 'sync' | 'resume' | null = null): Step {
+  return {
+    of: 'organizations',
+    tell: (names) => ({ say, command: verb && `admin-mirror ${verb}${names}` }),
+  }
 }
 
-const SYNC = stepTo(null, 'sync')
+function backfill(say: string | null, ...options: string[]): Step {
+  return {
+    of: 'lists',
+    tell: (names) => ({
+      say,
+      command: [`admin-mirror backfill${names}`, ...options.map(shellWord)].join(' '),
+    }),
+  }
+}
+
 const LOOK_AND_ACCEPT: Step = {
-  ...stepTo(
-    'whether these rows really left the list (it writes nothing); only if they did, delete them',
-    'sync',
-  ),
-  of: 'list',
-  options: ['--accept-removals'],
-  lookWith: 'verify',
+  of: 'lists',
+  tell: (names) => ({
+    say: `see with admin-mirror verify${names} whether these rows really left the list (it writes nothing); only if they did, delete them`,
+    command: `admin-mirror sync${names} --accept-removals`,
+  }),
 }
 const WAIT = stepTo('wait: it is tried again by itself')
 
@@ -88,98 +91,65 @@ const WAIT = stepTo('wait: it is tried again by itself')
 const STOPS = 2
 
 function afterFailure(row: StatusRow, { isServed }: StepContext): Step {
+  const { walk_page: page, walk_stops: stops } = row
   if (row.running) return WAIT
   if (row.error_code === 'RATE_LIMITED' && row.waiting_until !== null) return syncOnceAllowed(row)
-  if (row.walk_page !== null && (row.walk_stops ?? 0) >= STOPS) return passBy(row, row.walk_page)
+  if (page !== null && stops >= STOPS)
+    return backfill(
+      `page ${grouped(page)} failed in ${stops} runs, and the pages before it did not: until the API mends it, those behind it can be tried with`,
+      '--from-page',
+      String(page + 1),
+    )
   const code = row.failing_code ?? ''
-  if (!isErrorCode(code) || !ERRORS[code].passes) return { ...goOn(row), say: 'look at the error, then' }
-  return isServed ? WAIT : { ...goOn(row), say: 'when the API answers again' }
+  if (!isErrorCode(code) || !ERRORS[code].passes) return goOn(row, 'look at the error, then')
+  return isServed ? WAIT : goOn(row, 'when the API answers again')
 }
 
 /** No run sends anything before the time that the server asked for. */
 function syncOnceAllowed({ waiting_until: until }: StatusRow): Step {
-  return until === null ? SYNC : stepTo(`wait until ${until}, or forget the wait`, 'resume')
-}
-
-/** Of a page that always fails. */
-function passBy(row: StatusRow, page: number): Step {
-  const { walk_stops: stops, walk_total: total, walk_rows_seen: seen, walk_pages: pages } = row
-  const failed = `page ${grouped(page)} failed in ${stops} runs, and the pages before it did not`
-  // The items that are left fit on it: nothing is listed behind it.
-  if (total !== null && seen !== null && pages !== null && total - seen <= seen / pages)
-    return stepTo(`${failed}: once the API mends it`, 'sync')
-  return {
-    say: `${failed}: until the API mends it, those behind it can be tried with`,
-    verb: 'backfill',
-    of: 'list',
-    options: ['--from-page', String(page + 1)],
-  }
+  return until === null ? stepTo(null, 'sync') : stepTo(`wait until ${until}, or forget the wait`, 'resume')
 }
 
 /** What goes on with the last run. A sync does not continue a backfill: of a list that was read whole, only that is left to do. */
-function goOn(row: StatusRow): Step {
-  if (row.last_run_trigger !== 'backfill' || row.walk_origin !== 'backfill' || row.as_of === null) return SYNC
-  const step = { say: null, verb: 'backfill', of: 'list', options: [] } as const
+function goOn(row: StatusRow, say: string | null = null): Step {
+  if (row.last_run_trigger !== 'backfill' || row.walk_origin !== 'backfill' || row.as_of === null)
+    return stepTo(say, 'sync')
   // A full backfill has the configured filters; typing them would make it partial.
-  if (row.walk_kind !== 'partial') return step
+  if (row.walk_kind !== 'partial') return backfill(say)
   const filters = Object.entries(JSON.parse(row.walk_filters ?? '{}') as Record<string, unknown>)
   const typedFilters = filters.flatMap(([name, value]) =>
     [value].flat().flatMap((one) => ['--filter', `${name}=${String(one)}`]),
   )
   const first = row.walk_first_page ?? 1
-  return { ...step, options: [...typedFilters, ...(first > 1 ? ['--from-page', String(first)] : [])] }
+  return backfill(say, ...typedFilters, ...(first > 1 ? ['--from-page', String(first)] : []))
 }
 
-/** A list, as commands name it. */
-type Named = Pick<StatusRow, 'organization' | 'organization_id' | 'collection'>
-
-function typed(...words: string[]): string {
-  return ['admin-mirror', ...words.map(shellWord)].join(' ')
+/** A list, as commands name it, and what to do about it. */
+interface InNeed {
+  list: Pick<StatusRow, 'organization' | 'collection'>
+  step: Step | null
 }
-
-/** A step for some lists. `isAll`: for all organizations, so that none is named. */
-export function stepFor(step: Step, lists: readonly Named[], isAll = false): NextStep {
-  const { say, verb, of, options, lookWith } = step
-  if (verb === null) return { say, command: null }
-  const organizations = isAll ? [] : lists.map(({ organization }) => organization)
-  const collections = of === 'list' ? lists.map(({ collection }) => collection) : []
-  const names = [
-    ...[...new Set(organizations)].flatMap((name) => ['--org', name]),
-    ...[...new Set(collections)].flatMap((name) => ['--collection', name]),
-  ]
-  return {
-    say: lookWith ? `see with ${typed(lookWith, ...names)} ${say}` : say,
-    command: typed(verb, ...names, ...options),
-  }
-}
-
-/** Of more organizations a command names none, and is for all. */
-const MOST_ORGANIZATIONS = 3
 
 /** What somebody has to do about lists, each thing once, for all of those that need it. */
-export function stepsOf(all: readonly { list: Named; step: Step | null }[]): NextStep[] {
-  const inNeed = all.flatMap(({ list, step }) => (step === null ? [] : [{ list, step }]))
+export function stepsOf(all: readonly InNeed[]): NextStep[] {
+  const inNeed = all.flatMap(({ list, step }) => (step === null ? [] : [{ ...list, step }]))
   // A command for lists of several organizations would do the same to lists that do not need it.
-  const groups = Map.groupBy(
-    inNeed,
-    ({ list, step }) => step.token ?? JSON.stringify([step, step.of === 'list' && list.organization_id]),
+  const groups = Map.groupBy(inNeed, ({ step, organization }) =>
+    JSON.stringify([step.tell(''), step.of === 'lists' && organization]),
   )
-  const count = (lists: readonly { list: Named }[]) =>
-    new Set(lists.map(({ list }) => list.organization_id)).size
-  return Array.from(groups.values(), (inGroup) => {
-    const step = inGroup[0]?.step ?? SYNC
-    // One organization stands for all that use a token.
-    const group = step.token === undefined ? inGroup : inGroup.slice(0, 1)
-    const named = count(group)
-    // Where none is named, `resume` frees the refused tokens of others, too.
-    const isAll =
-      named > 1 && (named === count(all) || (named > MOST_ORGANIZATIONS && step.verb !== 'resume'))
-    return stepFor(
-      step,
-      group.map(({ list }) => list),
-      isAll,
-    )
+  const most = new Set(all.map(({ list }) => list.organization)).size
+  return Array.from(groups.values(), (group) => {
+    const { step } = group[0] as (typeof inNeed)[number]
+    const organizations = new Set(group.map(({ organization }) => organization))
+    const collections = new Set(step.of === 'lists' ? group.map(({ collection }) => collection) : [])
+    // A command for all names none.
+    const isAll = step.of === 'organizations' && most > 1 && organizations.size === most
+    return step.tell((isAll ? '' : options('--org', organizations)) + options('--collection', collections))
   })
+}
+
+function options(name: string, values: ReadonlySet<string>): string {
+  return [...values].map((value) => ` ${name} ${shellWord(value)}`).join('')
 }
 
 /** What to do that is not about a list. */

@@ -3,7 +3,7 @@ import { isAhead } from '../clock.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { misfitText, notesOf, type Problem, problemOf, shareTexts } from './list-text.ts'
-import { type NextStep, nextStep, restartText, stepFor, stepsOf, stepsOfTheWhole } from './next-step.ts'
+import { type NextStep, nextStep, restartText, stepsOf, stepsOfTheWhole } from './next-step.ts'
 import { type Pace, timeLeft } from './time-left.ts'
 import { checkExitCode, gravestFirst, isOverdue, type State, stateOf, verdict } from './verdict.ts'
 
@@ -43,8 +43,6 @@ export interface JobStatus extends ListRow {
   problem: Problem | null
   /** How far its walk is, and what else is worth knowing. */
   notes: string[]
-  /** What to do about this list. */
-  next: NextStep | null
   /** Whether a process works on it; null in a copy. */
   running: boolean | null
   walk_percent: number | null
@@ -117,9 +115,8 @@ export function createStatus(facts: StatusFacts): Status {
     const left = pace === undefined ? null : timeLeft(pace, [...paces.values()])
     const job = jobStatus(list, left, facts)
     const isTooOld = job.too_old === true || job.too_stale === true
-    const context = { isTooOld, tokenPlace, isServed, restart }
+    const context = { isTooOld, tokenPlace, isServed, isOutdated: restart !== null }
     const step = unusable === null ? nextStep(row, job.state, context) : null
-    job.next = step && stepFor(step, [row])
     // A `start` with an older configuration may have another schedule, or not know the list.
     if (plan?.nextRunAt != null && unusable === null && restart === null)
       job.next_run_at = new Date(plan.nextRunAt).toISOString()
@@ -140,10 +137,7 @@ export function createStatus(facts: StatusFacts): Status {
     database,
     verdict: verdict(told, isConfigLost),
     check_exit_code: checkExitCode(told, isConfigLost),
-    next: [
-      ...stepsOfTheWhole(told, facts, restart),
-      ...stepsOf(gravestFirst(known)).filter(({ say }) => say === null || say !== restart),
-    ],
+    next: [...stepsOfTheWhole(told, facts, restart), ...stepsOf(gravestFirst(known))],
     notes: [
       ...(unpublished === null ? [] : [`nothing could be published: ${unpublished}`]),
       ...facts.misfits.map(misfitText),
@@ -185,7 +179,6 @@ function jobStatus({ row, plan }: ListFacts, walkLeft: number | null, facts: Sta
     state,
     problem: problemOf(row, state, plan, now),
     notes: [],
-    next: null,
     running: row.running,
     // Items that came meanwhile are not in its total.
     walk_percent:

@@ -14,7 +14,7 @@ describe('the status page', () => {
     const parts = [
       '<h1 class="bad"><span>2 of 3 lists need attention (1 held for a refused token, 1 failed: the token has no access to this organization)</span></h1>',
       '<h2>What to do</h2>',
-      '<p><bdi>give acme a new token, or if the old one is valid again</bdi>:</p><code><bdi>admin-mirror resume --org acme</bdi></code>',
+      '<p><bdi>put in a new token, or if the old one is valid again</bdi>:</p><code><bdi>admin-mirror resume --org acme</bdi></code>',
       '<p><bdi>wait: it is tried again by itself</bdi></p>',
       '<h2>What is wrong</h2>',
       'acme orders: token refused since',

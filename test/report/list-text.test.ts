@@ -117,11 +117,11 @@ it.each<[Partial<StatusRow>, isOld: boolean, next: string | null]>([
 ])('it is older than --max-age and --fresh, or not: %j', (changed, isOld, next) => {
   const age = { typed: '1m', ms: 60_000 }
 
-  const { jobs } = statusOf([listOf('acme', changed)], { maxAge: age, fresh: age })
+  const { jobs, next: steps } = statusOf([listOf('acme', changed)], { maxAge: age, fresh: age })
 
   expect(jobs[0]).toMatchObject({ too_old: isOld, too_stale: isOld })
   expect(jobs[0]?.notes.join().includes('older than --max-age 1m,older than --fresh 1m: rows')).toBe(isOld)
-  expect(jobs[0]?.next?.command ?? null).toBe(next)
+  expect(steps[0]?.command ?? null).toBe(next)
 })
 
 const refreshed = (budget: string, minutes: number, share: number | null, name = 'acme') =>

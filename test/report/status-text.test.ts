@@ -46,7 +46,7 @@ note: nothing could be published: EROFS
 mirror: /data/mirror.db
 daemon: runs since ${at(90)} (90 minutes), process 1
 next: mend why nothing is published, which is tried again after the next runs: admin-mirror check
-      give hooli a new token (/run/secrets/hooli), or if the old one is valid again: admin-mirror resume --org hooli
+      put in a new token (/run/secrets/hooli), or if the old one is valid again: admin-mirror resume --org hooli
       wait: it is tried again by itself
 `)
 })
@@ -98,8 +98,9 @@ it('of many lists names four that have one cause, ten steps, and fifty lists, th
   expect(textOf(many(80, failedBy()))).toMatch(
     `\norg-0 orders, org-1 orders, org-2 orders, org-3 orders, ... and 76 more lists: failing since ${at(30)} (30 minutes): NETWORK: away\n`,
   )
-  expect(textOf(many(12, TOKEN))).toMatch(
-    /\nnext: give org-0 .*\n {6}give org-1 (.*\n){9} {6}\.\.\. and 2 more steps\n$/,
+  const ofOwnTokens = many(12, TOKEN).map((list, index) => ({ ...list, tokenPlace: `/run/secrets/${index}` }))
+  expect(textOf(ofOwnTokens)).toMatch(
+    /\nnext: put in a new token .*0\), .*\n {6}put in a new token .*1\), (.*\n){9} {6}\.\.\. and 2 more steps\n$/,
   )
   expect(whole.match(/^\S+ orders +1,500 rows/gm)).toHaveLength(51)
   expect(whole).toMatch(/^troubled orders +1,500 rows/m)
@@ -128,7 +129,7 @@ it('a monitor is told each cause once and what to do, without what a server said
     `tyrell orders: failing since ${at(30)} (30 minutes): OF_LATER`,
     `hooli orders: overdue since ${at(10)} (10 minutes): by its schedule (* * * * *) it should have been read`,
     expect.stringMatching(/^next: see with .* --org wonka --collection orders --accept-removals$/),
-    'next: look at the error, then: admin-mirror sync',
+    'next: look at the error, then: admin-mirror sync --org xena --org globex --org initech --org tyrell',
     'next: admin-mirror sync --org hooli',
   ])
 })

@@ -105,7 +105,7 @@ describe('the verdict', () => {
     expect(full.next).toEqual([
       { say: expect.stringMatching(/^mend what the first line says/), command: null },
     ])
-    expect(full.jobs[0]).toMatchObject({ running: false, waiting_until: null, next: null, next_run_at: null })
+    expect(full.jobs[0]).toMatchObject({ running: false, waiting_until: null, next_run_at: null })
     expect([null, 1_000_000].map((free) => fullDisk('/data/mirror.db', free))).toEqual([null, null])
   })
 
