@@ -41,16 +41,11 @@ export const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** More rows make a page heavy; the worst are among these. */
-const MOST_ROWS = 500
-
 /** The status page: the verdict, what to do, what is wrong, the lists. Everything from outside goes through `shown`. */
 export async function pageHtml(status: Status): Promise<string> {
   const { verdict, next, notes, now, jobs } = status
   const title = shown(`${verdict.charAt(0).toUpperCase()}${verdict.slice(1)}`)
-  const sorted = gravestFirst(jobs)
   const problems = problemLines(status, jobs)
-  const lists = sorted.slice(0, MOST_ROWS)
   const facts = [
     `read at ${now.slice(0, 19).replace('T', ' ')} UTC`,
     `daemon: ${daemonText(status)}`,
@@ -79,9 +74,8 @@ ${problems.length > 0 && html`<h2>What is wrong</h2>${problems.map(paragraph)}`}
 <h2>${counted(jobs.length, 'list')}</h2>
 <table>
 <thead><tr><th>list</th><th>state</th><th>rows</th><th>as of</th></tr></thead>
-<tbody>${lists.map((job) => listRow(job, now))}</tbody>
+<tbody>${gravestFirst(jobs).map((job) => listRow(job, now))}</tbody>
 </table>
-${jobs.length > MOST_ROWS && html`<p class="quiet">and ${counted(jobs.length - MOST_ROWS, 'more list')}</p>`}
 ${notes.length > 0 && html`<h2>Notes</h2>${notes.map(paragraph)}`}
 <p class="quiet">${shown(facts.join(' · '))}</p>
 </body>

@@ -3,12 +3,10 @@ import { counted, inWords, printable } from '../text.ts'
 import type { Problem } from './list-text.ts'
 import type { NextStep } from './next-step.ts'
 import type { JobStatus, Status } from './status.ts'
-import { gravestFirst, isErrorCode, needsAttention, STATES } from './verdict.ts'
+import { gravestFirst, isErrorCode, needsAttention } from './verdict.ts'
 
-/** More lists that are as they should be do not fit on a screen; of one cause so many are named; and so many causes and steps are told. */
-const MOST_SHOWN = 50
+/** So many lists with one cause are named. */
 const MOST_LISTS = 4
-const MOST_TOLD = 10
 
 /**
  * How things are, what is wrong and why, the lists, and what to do next.
@@ -16,19 +14,15 @@ const MOST_TOLD = 10
  */
 export function statusText(status: Status, queryCommand: string): string {
   const { jobs, next, notes, database } = status
-  const ask = `${queryCommand} "SELECT * FROM sync_status"`
-  const isMany = jobs.length > MOST_SHOWN
-  const shown = isMany ? gravestFirst(jobs).filter((job, index) => index < MOST_SHOWN || !isUsual(job)) : jobs
   const [
-    first = isAwaited(jobs) ? 'wait for the runs in progress' : `nothing to do; ask the mirror with ${ask}`,
+    first = `nothing to do; ask the mirror with ${queryCommand} "SELECT * FROM sync_status"`,
     ...others
-  ] = firstOf(next.map(stepText), MOST_TOLD, 'more step')
+  ] = next.map(stepText)
   const lines = [
     status.verdict,
     ...problemLines(status, jobs),
     '',
-    ...shown.flatMap((job) => jobLines(job, status)),
-    ...(isMany ? [`and ${counted(jobs.length - shown.length, 'more list')}, as they should be: ${ask}`] : []),
+    ...jobs.flatMap((job) => jobLines(job, status)),
     ...notes.map((text) => `note: ${printable(text, 1000)}`),
     '',
     `mirror: ${database}`,
@@ -37,23 +31,6 @@ export function statusText(status: Status, queryCommand: string): string {
     ...others.map((step) => `      ${step}`),
   ]
   return lines.map((line) => `${line}\n`).join('')
-}
-
-/** Whether nothing is to be said of a list. */
-function isUsual({ state, too_old: tooOld, too_stale: tooStale }: JobStatus): boolean {
-  return ['good', 'busy'].includes(STATES[state].tone) && !tooOld && !tooStale
-}
-
-/** Whether a run is to be waited for: it brings what is asked for, or the first rows. */
-function isAwaited(jobs: readonly JobStatus[]): boolean {
-  return jobs.some(
-    (job) => job.running && (job.as_of === null || job.too_old || job.too_stale || job.problem),
-  )
-}
-
-function firstOf(lines: readonly string[], most: number, noun: string): string[] {
-  const more = lines.length - most
-  return more <= 0 ? [...lines] : [...lines.slice(0, most), `... and ${counted(more, noun)}`]
 }
 
 export function stepText({ say, command }: NextStep): string {
@@ -91,11 +68,8 @@ export function problemLines(
   )
   const causes = Map.groupBy(wrong, ({ job, text }) => `${job.state}: ${text}`)
   return Array.from(causes.values(), (lists) => {
-    const names = firstOf(
-      lists.map(({ job }) => nameOf(job)),
-      MOST_LISTS,
-      'more list',
-    )
+    const names = lists.slice(0, MOST_LISTS).map(({ job }) => nameOf(job))
+    if (lists.length > MOST_LISTS) names.push(`... and ${counted(lists.length - MOST_LISTS, 'more list')}`)
     const [since] = lists.flatMap(({ problem }) => problem.since ?? []).toSorted()
     const time = since === undefined ? '' : ` since ${since} (${ageText(since, now)})`
     return `${names.join(', ')}: ${lists[0]?.job.state}${time}: ${lists[0]?.text}`
@@ -113,12 +87,7 @@ export function alarmText(status: Status): string {
     // It may be failing beside what is graver.
     return failing === null || failing === code ? cause : `${cause}; failing: ${meaningOf(failing)}`
   })
-  const steps = status.next.map((step) => `next: ${stepText(step)}`)
-  return [
-    status.verdict,
-    ...firstOf(lines, MOST_TOLD, 'more cause'),
-    ...firstOf(steps, MOST_TOLD, 'more step'),
-  ].join('\n')
+  return [status.verdict, ...lines, ...status.next.map((step) => `next: ${stepText(step)}`)].join('\n')
 }
 
 function meaningOf(code: string): string {

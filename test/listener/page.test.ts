@@ -35,7 +35,7 @@ describe('the status page', () => {
     expect(page).toContain('<title>The only list is well - admin-mirror</title>')
     expect(page).toContain('<meta http-equiv="refresh" content="15">')
     expect(page).toMatch(/read at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC · daemon: .* · admin-mirror \d/)
-    expect(page).not.toMatch(/<script|src=|url\(|more list/)
+    expect(page).not.toMatch(/<script|src=|url\(/)
     expect(page.match(/<h2>.*<\/h2>/g)).toEqual(['<h2>1 list</h2>'])
     const hash = createHash('sha256').update(style).digest('base64')
     expect(CONTENT_SECURITY_POLICY).toMatch(/^default-src 'none'; .*frame-ancestors 'none'$/)
@@ -63,14 +63,5 @@ describe('the status page', () => {
 
     expect(page).not.toMatch(/<img|\u202e/)
     expect(page).toContain('&lt;img src=x onerror=alert(1)&gt;\\u{202e}&amp;&quot;')
-  })
-
-  it('has the five hundred worst of ten thousand lists', async () => {
-    const many = Array.from({ length: 9_999 }, (_, index) => listOf(`org-${index}`))
-
-    const page = await pageOf(...many, listOf('troubled', failedBy()))
-
-    expect(page).toMatch(/<bdi>troubled<.*<bdi>org-498<.*and 9,500 more lists/s)
-    expect(page).not.toContain('<bdi>org-499<')
   })
 })
