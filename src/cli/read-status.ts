@@ -1,4 +1,3 @@
-import { allowedPerMinute, budgetOf } from '../api/rate/budget.ts'
 import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
 import { createStatus, type ListFacts, type MostAge, type Status } from '../report/status.ts'
@@ -6,7 +5,7 @@ import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
 import { LIST_COLUMNS, type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
 import { jobKey } from '../text.ts'
-import { budgetKey, configOfFile } from './configuration.ts'
+import { configOfFile } from './configuration.ts'
 import type { OpenMirror } from './mirror.ts'
 import { type MirrorPlace, placeOf, readFacts } from './place.ts'
 import type { Runtime } from './runtime.ts'
@@ -55,7 +54,7 @@ function mirrorStatus(
   options: StatusOptions & { now: number; unusable: string | null },
 ): Status {
   const { database, config, maxAge = null, fresh = null, now, unusable } = options
-  const { jobs = [], daemons = [], gates = [], misfits = [], unpublished = null } = facts ?? {}
+  const { jobs = [], daemons = [], misfits = [], unpublished = null } = facts ?? {}
   return createStatus({
     database,
     config: config?.file ?? null,
@@ -68,7 +67,7 @@ function mirrorStatus(
     unpublished: config?.publish == null ? null : unpublished,
     isShared: config !== null && config.postgres !== null,
     columns: LIST_COLUMNS,
-    lists: config ? configuredLists(config, jobs, gates, now) : jobs.map(withoutConfig),
+    lists: config ? configuredLists(config, jobs, now) : jobs.map(withoutConfig),
     daemons: daemons.map(({ configuration, ...one }) => ({
       ...one,
       outdated: one.running && config !== null && configuration !== config.fingerprint,
@@ -77,7 +76,7 @@ function mirrorStatus(
 }
 
 function withoutConfig(row: StatusRow): ListFacts {
-  return { row, plan: null, tokenPlace: null, budget: null, perMinute: null }
+  return { row, plan: null, tokenPlace: null }
 }
 
 /**
@@ -85,13 +84,10 @@ function withoutConfig(row: StatusRow): ListFacts {
  * last sync. Then what left the configuration, as long as it has rows.
  */
 function configuredLists(
-  config: Config,
+  { organizations, timezone }: Config,
   jobs: MirrorFacts['jobs'],
-  gates: MirrorFacts['gates'],
   now: number,
 ): ListFacts[] {
-  const { organizations, timezone, rateLimit } = config
-  const limits = new Map(gates.map(({ scope, known }) => [scope, budgetOf(known, 0).limit]))
   const known = new Map(jobs.map((row) => [jobKey(row.organization_id, row.collection), row]))
   /** Of each schedule: 500 organizations share a few, and a search takes milliseconds. */
   const next = new Map<string, number | null>()
@@ -104,14 +100,7 @@ function configuredLists(
       const row = { ...kept, organization: name, configured: 1 }
       const attempt = lastAttempt(row, now)
       const dueAt = attempt === null ? null : nextFireAfter(schedule, timezone, attempt, now)
-      const budget = budgetKey(config, id, row.token)
-      return {
-        row,
-        plan: { schedule, nextRunAt: next.get(schedule) ?? null, dueAt },
-        tokenPlace,
-        budget,
-        perMinute: allowedPerMinute(limits.get(budget) ?? null, rateLimit),
-      }
+      return { row, plan: { schedule, nextRunAt: next.get(schedule) ?? null, dueAt }, tokenPlace }
     })
   })
   const names = new Map(organizations.map(({ id, name }) => [id, name]))

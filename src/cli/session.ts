@@ -137,7 +137,7 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
   const pings = pingsOf(session, config, runtime, logger)
   const publisher = createPublisher({ config, runtime, logger, mirror: session, isService })
   const reporter = createReporter({ now: runtime.now, logger, onRefresh: () => publisher?.note() })
-  const progress = draw && createProgress({ draw, runtime, budgetOf: session.budgetOf })
+  const progress = draw && createProgress({ draw, runtime })
   const observe = (job: Job): Observe<JobEvent> => {
     const draws = progress?.observe(job)
     const logs = reporter.observe(job)

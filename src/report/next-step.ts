@@ -144,11 +144,13 @@ export function stepsOf(all: readonly InNeed[]): NextStep[] {
     const collections = new Set(step.of === 'lists' ? group.map(({ collection }) => collection) : [])
     // A command for all names none.
     const isAll = step.of === 'organizations' && most > 1 && organizations.size === most
-    return step.tell((isAll ? '' : options('--org', organizations)) + options('--collection', collections))
+    return step.tell(
+      (isAll ? '' : optionsOf('--org', organizations)) + optionsOf('--collection', collections),
+    )
   })
 }
 
-function options(name: string, values: ReadonlySet<string>): string {
+function optionsOf(name: string, values: ReadonlySet<string>): string {
   return [...values].map((value) => ` ${name} ${shellWord(value)}`).join('')
 }
 

@@ -4,7 +4,7 @@ import type { DaemonRecord } from '../store/core/leases.ts'
 import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { misfitText, notesOf, type Problem, problemOf, shareTexts } from './list-text.ts'
 import { type NextStep, nextStep, restartText, stepsOf, stepsOfTheWhole } from './next-step.ts'
-import { type Pace, timeLeft } from './time-left.ts'
+import { timeLeft } from './time-left.ts'
 import { checkExitCode, gravestFirst, isOverdue, type State, stateOf, verdict } from './verdict.ts'
 
 /** What `status` says, made once for the text, `--json`, the page, `/check`, the metrics and pings. Times are ISO 8601. */
@@ -74,9 +74,6 @@ export interface ListFacts {
   plan: JobPlan | null
   /** Where its token is; null without a configuration. */
   tokenPlace: string | null
-  /** The rate budget that it spends, and the requests a minute that this allows; null: no limit is known. */
-  budget: string | null
-  perMinute: number | null
 }
 
 /** An age that a list may have. */
@@ -108,12 +105,8 @@ export function createStatus(facts: StatusFacts): Status {
   const isServed = processes.some(({ running }) => running)
   const restart = restartText(processes)
   const lists = facts.lists.map((list) => ({ ...list, row: presentRow(list, facts) }))
-  const paces = new Map(lists.filter(isWalking).map((list) => [list, paceOf(list, now)]))
-  const known = lists.map((list) => {
-    const { row, plan, tokenPlace } = list
-    const pace = paces.get(list)
-    const left = pace === undefined ? null : timeLeft(pace, [...paces.values()])
-    const job = jobStatus(list, left, facts)
+  const known = lists.map(({ row, plan, tokenPlace }) => {
+    const job = jobStatus(row, plan, facts)
     const isTooOld = job.too_old === true || job.too_stale === true
     const context = { isTooOld, tokenPlace, isServed, isOutdated: restart !== null }
     const step = unusable === null ? nextStep(row, job.state, context) : null
@@ -164,7 +157,7 @@ function presentRow({ row, plan }: ListFacts, { now, unusable }: StatusFacts): S
   return isMeant && left > 0 && left <= LONGEST_WAIT_MS ? row : { ...row, ...none }
 }
 
-function jobStatus({ row, plan }: ListFacts, walkLeft: number | null, facts: StatusFacts): JobStatus {
+function jobStatus(row: StatusRow, plan: JobPlan | null, facts: StatusFacts): JobStatus {
   const { now, maxAge, fresh } = facts
   const { walk_origin, walk_rows_seen: seen, walk_total: total } = row
   const isOlder = (since: string | null, most: MostAge | null) => {
@@ -185,7 +178,7 @@ function jobStatus({ row, plan }: ListFacts, walkLeft: number | null, facts: Sta
       walk_origin === null || seen === null || !total
         ? null
         : Math.floor((100 * Math.min(seen, total)) / total),
-    walk_left_ms: walkLeft,
+    walk_left_ms: walkLeft(row, now),
     waiting_until: row.waiting_until,
     next_run_at: null,
     overdue,
@@ -197,23 +190,17 @@ function jobStatus({ row, plan }: ListFacts, walkLeft: number | null, facts: Sta
   return job
 }
 
-/** Whether a run reads its pages now: how long a page that is asked for again keeps failing is not known. */
-function isWalking({ row }: ListFacts): boolean {
-  const { running, last_run_status: status, work, retry_since: since } = row
-  return running === true && status === 'running' && work !== 'verify' && work !== 'refresh' && since === null
-}
-
-function paceOf({ row, budget, perMinute }: ListFacts, now: number): Pace {
-  const { walk_rows_seen: seen, walk_total: total, walk_pages: pages, waiting_until: until } = row
-  return {
-    budget,
+/** How long a run that reads its pages now still takes. */
+function walkLeft(row: StatusRow, now: number): number | null {
+  const { running, last_run_at: began, waiting_until: until, work } = row
+  const { walk_rows_seen: seen, walk_total: total, walk_pages: pages } = row
+  if (!running || began === null || work === null || work === 'verify' || work === 'refresh') return null
+  return timeLeft({
     pages: row.last_run_pages ?? 0,
-    runMs: now - Date.parse(row.last_run_at ?? ''),
-    waitedMs: row.last_run_waited_ms ?? 0,
+    runMs: now - Date.parse(began),
     waitMs: until === null ? 0 : Date.parse(until) - now,
     // By the items of a page so far.
     pagesLeft:
       total === null || !seen || !pages ? null : Math.ceil((Math.max(total - seen, 0) * pages) / seen),
-    perMinute,
-  }
+  })
 }

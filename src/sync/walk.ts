@@ -7,8 +7,7 @@ import type { Job, Notice, Observe, Page, PageSource, RequestEvent } from './typ
 
 export type WalkEvent =
   | RequestEvent
-  /** `perMinute`: requests that the rate limit allows; null: none is known. */
-  | { kind: 'page'; page: Page; result: PageResult; itemsInWalk: number; perMinute: number | null }
+  | { kind: 'page'; page: Page; result: PageResult; itemsInWalk: number }
   /** The list is read once more. */
   | { kind: 'pass'; why: string; pass: number }
 
@@ -81,7 +80,7 @@ export async function readWalk(options: ReadOptions): Promise<WalkResult> {
         await yieldToEventLoop()
       }
       const result = await write({ page, items, newToWalk, entry, nextPage: reading.next })
-      observe({ kind: 'page', page, result, itemsInWalk: reading.items, perMinute: source.limit() })
+      observe({ kind: 'page', page, result, itemsInWalk: reading.items })
       if (reading.again) observe({ kind: 'pass', why: reading.again, pass: reading.pass })
       if (givesWay) await betweenPages.run()
     }

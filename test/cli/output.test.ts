@@ -59,24 +59,24 @@ function createDrawn() {
   }
   const draw = (lines: readonly string[]) => void drawn.push(lines)
   const runtime = { now: () => clock.now, every }
-  const { observe: observer } = createProgress({ draw, runtime, budgetOf: () => 'x' })
+  const { observe: observer } = createProgress({ draw, runtime })
   return { clock, drawn, ticks, observer }
 }
 
 function pageRead(number: number): JobEvent {
   const page = { number, lastPage: 40, items: [], next: 'x' }
   const result = { added: 0, changed: 0, notices: [] }
-  return { kind: 'page', page, result, itemsInWalk: number * 25, perMinute: 20 } as unknown as JobEvent
+  return { kind: 'page', page, result, itemsInWalk: number * 25 } as unknown as JobEvent
 }
 
 it.each<[string, pages: number, JobEvent[], string]>([
   ['before its first page', 0, [], 'waits for its first page'],
-  ['by its limit', 2, [], 'page 2 of 40, 50 rows, about 2 minutes left'],
+  ['that is read', 10, [], 'page 10 of 40, 250 rows, about 3 minutes left'],
   [
     'that waits',
     20,
-    [{ kind: 'wait', reason: 'the rate limit', until: 70_000 }],
-    'page 20 of 40, 500 rows, about 60 seconds left, waits 60 seconds: the rate limit',
+    [{ kind: 'wait', reason: 'the rate limit', until: 180_000 }],
+    'page 20 of 40, 500 rows, about 2 minutes left, waits 2 minutes: the rate limit',
   ],
   ['that another process has', 0, [{ kind: 'busy', owner: 'process 7', work: null }], 'waits for process 7'],
 ])('the line of a list on a terminal: one %s', (_, pages, events, line) => {
@@ -84,12 +84,12 @@ it.each<[string, pages: number, JobEvent[], string]>([
   const observe = observer(jobOf())
   observe({ kind: 'request' })
   for (let number = 1; number <= pages; number++) {
-    clock.now = number * 500
+    clock.now = number * 3000
     observe(pageRead(number))
   }
   for (const event of events) observe(event)
 
-  clock.now = 10_000
+  clock.now = 60_000
   ticks[0]?.()
   expect(drawn.at(-1)).toEqual([`acme orders  ${line}`])
   observe({ kind: 'finish', result: NO_RUN })

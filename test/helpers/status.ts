@@ -66,7 +66,7 @@ export function listOf(
     ...changed,
   }
   const plan = { schedule: '*/15 * * * *', nextRunAt: NOW + 600_000, dueAt: null }
-  return { row, plan, tokenPlace: null, budget: null, perMinute: null, ...facts }
+  return { row, plan, tokenPlace: null, ...facts }
 }
 
 /** What `status` says of these lists, beside a `start` that runs. */

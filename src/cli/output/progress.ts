@@ -1,4 +1,4 @@
-import { type Pace, timeLeft } from '../../report/time-left.ts'
+import { timeLeft } from '../../report/time-left.ts'
 import type { JobEvent } from '../../sync/job.ts'
 import { ownerName } from '../../sync/run.ts'
 import type { Job, Observe } from '../../sync/types.ts'
@@ -11,22 +11,17 @@ import type { Log } from './log.ts'
 export interface ProgressOptions {
   draw: NonNullable<Log['draw']>
   runtime: Pick<Runtime, 'now' | 'every'>
-  /** The key of an organization's rate budget. */
-  budgetOf(organization: Job['organization']): string
 }
 
 /** How far a list is. Times are epoch milliseconds. */
 interface List {
   label: string
-  budget: string
   begunAt: number | null
   /** Answers of this run, the page read last, and the last one of the list, where that is known. */
   pages: number
   page: number
   lastPage: number | null
   rows: number
-  waitedMs: number
-  perMinute: number | null
   /** What it waits for; `until` null: for another process. */
   wait: { for: string; until: number | null } | null
 }
@@ -36,7 +31,7 @@ const DRAW_EVERY_MS = 200
 /** No terminal shows more lines. */
 const MOST_DRAWN = 50
 
-export function createProgress({ draw, runtime, budgetOf }: ProgressOptions) {
+export function createProgress({ draw, runtime }: ProgressOptions) {
   const { now, every } = runtime
   const running = new Set<List>()
   const redraw = () => draw(linesOf([...running], now()))
@@ -46,14 +41,11 @@ export function createProgress({ draw, runtime, budgetOf }: ProgressOptions) {
     observe(job: Job): Observe<JobEvent> {
       const list: List = {
         label: printable(jobName(job), 60),
-        budget: budgetOf(job.organization),
         begunAt: null,
         pages: 0,
         page: 0,
         lastPage: null,
         rows: 0,
-        waitedMs: 0,
-        perMinute: null,
         wait: null,
       }
       running.add(list)
@@ -76,12 +68,11 @@ function note(list: List, event: JobEvent, at: number): void {
   if (event.kind === 'busy') list.wait = { for: ownerName(event.owner, event.work), until: null }
   else if (event.kind === 'retry') list.wait = { for: event.reason, until: at + event.delayMs }
   else if (event.kind === 'wait') list.wait = { for: event.reason, until: event.until }
-  else if (event.kind === 'waited') list.waitedMs += event.ms
   else if (event.kind === 'start') Object.assign(list, { wait: null, rows: event.walk.rowsSeen })
   else if (event.kind === 'request') Object.assign(list, { wait: null, begunAt: list.begunAt ?? at })
   else if (event.kind === 'page') {
-    const { page, itemsInWalk: rows, perMinute } = event
-    Object.assign(list, { page: page.number, lastPage: page.lastPage, rows, perMinute })
+    const { page, itemsInWalk: rows } = event
+    Object.assign(list, { page: page.number, lastPage: page.lastPage, rows })
     list.pages++
   }
 }
@@ -90,31 +81,18 @@ function note(list: List, event: JobEvent, at: number): void {
 function linesOf(running: readonly List[], now: number): string[] {
   const lists = running.toSorted((a, b) => Number(b.pages > 0) - Number(a.pages > 0)).slice(0, MOST_DRAWN)
   const widest = Math.max(...lists.map(({ label }) => label.length))
-  // One that another process has sends nothing.
-  const paces = new Map(
-    running.filter(({ wait }) => wait?.until !== null).map((one) => [one, paceOf(one, now)]),
-  )
-  const all = [...paces.values()]
-  return lists.map((list) => {
-    const pace = paces.get(list)
-    const left = pace === undefined ? null : timeLeft(pace, all)
-    return `${list.label.padEnd(widest)}  ${stateText(list, left, now)}`
-  })
-}
-
-function paceOf(list: List, now: number): Pace {
-  const { begunAt, pages, page, lastPage, wait } = list
-  return {
-    ...list,
-    runMs: now - (begunAt ?? now),
-    waitMs: Math.max((wait?.until ?? now) - now, 0),
-    pagesLeft: pages === 0 || lastPage === null ? null : Math.max(lastPage - page, 0),
-  }
+  return lists.map((list) => `${list.label.padEnd(widest)}  ${stateText(list, now)}`)
 }
 
 /** `page 12 of 40, 300 rows, about 2 minutes left`, or what the list waits for. */
-function stateText({ pages, page, lastPage, rows, wait }: List, left: number | null, now: number): string {
+function stateText({ begunAt, pages, page, lastPage, rows, wait }: List, now: number): string {
   const parts: string[] = []
+  const left = timeLeft({
+    pages,
+    runMs: now - (begunAt ?? now),
+    waitMs: (wait?.until ?? now) - now,
+    pagesLeft: lastPage === null ? null : Math.max(lastPage - page, 0),
+  })
   const of = lastPage === null || lastPage < page ? '' : ` of ${grouped(lastPage)}`
   if (pages > 0) parts.push(`page ${grouped(page)}${of}, ${counted(rows, 'row')}`)
   if (left !== null) parts.push(`about ${inWords(left)} left`)

@@ -48,8 +48,6 @@ const DETAILS = {
   configured: column<number>('job.configured', 1),
   /** The process that works on it, or did so when it died. Keep it out of all output, like the next one. */
   owner: column<string | null>('job.owner'),
-  /** The fingerprint of the token that it used last. */
-  token: column<string | null>('organizations.last_fingerprint'),
   held_reason: column<string | null>('organizations.held_reason'),
   /** What the next refresh starts from. Keep it out of all output. */
   refresh: column<string | null>('job.refresh'),
@@ -69,10 +67,9 @@ const DETAILS = {
     ) END`),
   /** Why the last complete full walk is not trusted for removals; null if it is. */
   untrusted: column<string | null>('complete.untrusted'),
-  /** What the last run has read so far, and how long it has waited for its rate limit. */
+  /** What the last run has read so far. */
   last_run_trigger: column<string | null>('run.trigger'),
   last_run_pages: column<number | null>('run.pages'),
-  last_run_waited_ms: column<number | null>('run.rate_limit_wait_ms'),
   /** The open walk: that of the last run, else the latest. `walk_filters`: a JSON object, those of the configuration among them. */
   walk_origin: column<WalkPlan['origin'] | null>('walk.origin'),
   walk_kind: column<WalkPlan['kind'] | null>('walk.kind'),
@@ -200,8 +197,6 @@ export function storedGates(): Rule<StoredGate[]> {
 export interface MirrorFacts {
   jobs: readonly StatusRow[]
   daemons: readonly DaemonRecord[]
-  /** What is known of each rate budget. */
-  gates: readonly StoredGate[]
   misfits: readonly MisfitColumn[]
   /** Why nothing was published when that was tried last; null: it was. */
   unpublished: string | null
@@ -212,7 +207,6 @@ export function* storedFacts(isAlive: IsAlive, now: number): Rule<MirrorFacts> {
   return {
     jobs: yield* statusRows(yield* livingOwners(isAlive, now)),
     daemons: (yield* daemons(isAlive, now)).map(({ name: _name, ...daemon }) => daemon),
-    gates: yield* storedGates(),
     misfits: yield* misfitColumns(),
     unpublished: yield* publishFailure(),
   }

@@ -25,7 +25,7 @@ export function readFileFacts(connection: Connection, isAlive: IsAlive, now: num
       running: null,
       failing_code: row.failing_since === null ? null : row.error_code,
     }))
-    return { jobs, daemons: [], gates: [], misfits: [], unpublished: null }
+    return { jobs, daemons: [], misfits: [], unpublished: null }
   })
   return translatingErrors(connection.name, read)
 }
