@@ -2,7 +2,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError } from '../errors.ts'
 import { createBudgets } from '../store/core/budgets.ts'
-import { type MirrorFacts, storedGates } from '../store/core/status.ts'
+import { publishFailure } from '../store/core/publication.ts'
+import type { MirrorFacts } from '../store/core/status.ts'
 import type { Connection } from '../store/sqlite/driver.ts'
 import { freeBytes, fullDisk, rightsMissing } from '../store/sqlite/errors.ts'
 import { CHOOSE, COPY_ID, inspectHeader, openForReading, openForWriting } from '../store/sqlite/open.ts'
@@ -26,7 +27,7 @@ export async function openFile(file: string, runtime: Runtime): Promise<Database
     place: file,
     budgets: createBudgets(runner),
     // Any read shows whether the mirror can be read; what it returns is not needed.
-    probe: async () => void (await runner.reading(storedGates())),
+    probe: async () => void (await runner.reading(publishFailure())),
     writeFault: () => unwritableNow(file, true),
     facts: async () => readFileFacts(connection, runtime.isAlive, runtime.now()),
     close: async () => void connection.close(),

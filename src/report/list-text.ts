@@ -128,24 +128,3 @@ function progressText(
 export function misfitText({ collection, column, rows }: MisfitColumn): string {
   return `${printable(collection, 100)}.${printable(column, 100)} has the values of ${counted(rows, 'row')} that did not fit the column beside it`
 }
-
-/** What the part of its rate limit carries that refreshes may use: a sentence for each budget whose lists were refreshed. */
-export function shareTexts(
-  rows: readonly Pick<
-    StatusRow,
-    'refresh_budget' | 'organization' | 'refreshed_every_ms' | 'refresh_share'
-  >[],
-): string[] {
-  const refreshed = rows.filter((row) => row.refreshed_every_ms !== null)
-  const budgets = Array.from(Map.groupBy(refreshed, (row) => row.refresh_budget).values())
-  // Lists that are short are walked instead, and then no share is noted.
-  const known = budgets.filter((lists) => lists.some((row) => row.refresh_share !== null))
-  return known.map((lists) => {
-    const names = [...new Set(lists.map(({ organization }) => organization))].join(', ')
-    const times = lists.map((row) => row.refreshed_every_ms ?? 0)
-    const every = new Set([Math.min(...times), Math.max(...times)].map(inWords))
-    const rate = Math.max(...lists.map((row) => row.refresh_share ?? 0))
-    const requests = Number(rate.toPrecision(rate < 10 ? 1 : 2))
-    return `${counted(lists.length, 'list')} of ${printable(names, 80)} ${lists.length === 1 ? 'has' : 'share'} ${requests} requests a minute for refreshes: newest ends every ${[...every].join(' to ')}, the rest for older pages`
-  })
-}

@@ -2,7 +2,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { isAhead } from '../clock.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
-import { misfitText, notesOf, type Problem, problemOf, shareTexts } from './list-text.ts'
+import { misfitText, notesOf, type Problem, problemOf } from './list-text.ts'
 import { type NextStep, nextStep, restartText, stepsOf, stepsOfTheWhole } from './next-step.ts'
 import { timeLeft } from './time-left.ts'
 import { checkExitCode, gravestFirst, isOverdue, type State, stateOf, verdict } from './verdict.ts'
@@ -134,8 +134,6 @@ export function createStatus(facts: StatusFacts): Status {
     notes: [
       ...(unpublished === null ? [] : [`nothing could be published: ${unpublished}`]),
       ...facts.misfits.map(misfitText),
-      // A refresh that was typed says nothing of how often one comes.
-      ...(isServed ? shareTexts(lists.map(({ row }) => row)) : []),
     ],
     ...told,
   }

@@ -122,25 +122,11 @@ it.each<[Partial<StatusRow>, isOld: boolean, next: string | null]>([
   expect(steps[0]?.command ?? null).toBe(next)
 })
 
-const refreshed = (budget: string, minutes: number, share: number | null, name = 'acme') =>
-  listOf(name, { refresh_budget: budget, refreshed_every_ms: minutes * 60_000, refresh_share: share })
-
-it('beside all lists is told what was not published, which values did not fit, and what the share of refreshes carries', () => {
+it('beside all lists is told what was not published, and which values did not fit', () => {
   const misfits = [{ collection: 'orders', column: 'c__text', rows: 2 }]
-  const lists = [
-    refreshed('a', 5, 5.854),
-    refreshed('a', 44, null, 'globex'),
-    listOf('hooli', { refresh_budget: 'a' }),
-    refreshed('b', 5, 0.123),
-    // Lists that are short are walked instead.
-    refreshed('c', 3, null),
-  ]
 
-  expect(statusOf(lists, { misfits, unpublished: 'copy.db: EROFS' }).notes).toEqual([
+  expect(statusOf([listOf('acme')], { misfits, unpublished: 'copy.db: EROFS' }).notes).toEqual([
     'nothing could be published: copy.db: EROFS',
     'orders.c__text has the values of 2 rows that did not fit the column beside it',
-    '2 lists of acme, globex share 6 requests a minute for refreshes: newest ends every 5 minutes to 44 minutes, the rest for older pages',
-    '1 list of acme has 0.1 requests a minute for refreshes: newest ends every 5 minutes, the rest for older pages',
   ])
-  expect(statusOf(lists, { daemons: [] }).notes).toEqual([])
 })

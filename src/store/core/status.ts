@@ -40,21 +40,15 @@ export type ListRow = Values<typeof LIST>
 
 export const LIST_COLUMNS = Object.keys(LIST) as (keyof ListRow)[]
 
-const BUDGETS = "('all', job.organization_id, organizations.last_fingerprint)"
-const OF_BUDGET = `FROM sync_gates WHERE scope IN ${BUDGETS}`
+const OF_BUDGET =
+  "FROM sync_gates WHERE scope IN ('all', job.organization_id, organizations.last_fingerprint)"
 
 /** What `status` reads of each list beside its row of `sync_status`. */
 const DETAILS = {
   configured: column<number>('job.configured', 1),
-  /** The process that works on it, or did so when it died. Keep it out of all output, like the next one. */
+  /** The process that works on it, or did so when it died. Keep it out of all output. */
   owner: column<string | null>('job.owner'),
   held_reason: column<string | null>('organizations.held_reason'),
-  /** What the next refresh starts from. Keep it out of all output. */
-  refresh: column<string | null>('job.refresh'),
-  /** The key of that budget. Keep it out of all output: it may be the token's fingerprint. */
-  refresh_budget: column<string | null>(
-    `(SELECT scope FROM sync_shares WHERE scope IN ${BUDGETS} ORDER BY at DESC LIMIT 1)`,
-  ),
   error_message: column<string | null>('run.error_message'),
   /** Of the last run that failed. */
   failing_code: column<string | null>('job.failing_code'),
@@ -119,10 +113,7 @@ const DETAILS = {
 type Details = Values<typeof DETAILS>
 
 /** What `status` knows of a list. */
-export interface StatusRow extends ListRow, Omit<Details, 'refresh'> {
-  /** As its last refresh noted: time between two readings of its newest end, and requests a minute that all lists with its budget share. */
-  refreshed_every_ms: number | null
-  refresh_share: number | null
+export interface StatusRow extends ListRow, Details {
   /** Whether a process works on it now; null if this user cannot tell. */
   running: boolean | null
 }
@@ -130,14 +121,11 @@ export interface StatusRow extends ListRow, Omit<Details, 'refresh'> {
 /** All lists that `sync_status` shows, by organization and collection. `living`: the owners that live. */
 function* statusRows(living: ReadonlySet<string>): Rule<StatusRow[]> {
   const rows = yield* all<ListRow & Details>(STATUS)
-  return rows.map(({ refresh, ...row }) => {
-    const { interval = null, share = null } = JSON.parse(refresh ?? '{}') as Partial<
-      Record<'interval' | 'share', number | null>
-    >
+  return rows.map((row) => {
     const running = row.owner !== null && living.has(row.owner)
     // What a process that died has left is no longer true.
     const work = running ? {} : { work: null, retry_since: null, retry_until: null, retry_error: null }
-    return { ...withTimes(row), ...work, refreshed_every_ms: interval, refresh_share: share, running }
+    return { ...withTimes(row), ...work, running }
   })
 }
 
@@ -166,7 +154,7 @@ function withTimes<T extends object>(row: T): T {
   return { ...row, ...Object.fromEntries(times) }
 }
 
-const { refresh: _, ...NOTHING } = Object.fromEntries(
+const NOTHING = Object.fromEntries(
   Object.entries({ ...LIST, ...DETAILS }).map(([name, { none }]) => [name, none]),
 ) as unknown as ListRow & Details
 
@@ -174,23 +162,11 @@ const { refresh: _, ...NOTHING } = Object.fromEntries(
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
   return {
     ...NOTHING,
-    refreshed_every_ms: null,
-    refresh_share: null,
     organization_id: organization.id,
     organization: organization.name,
     collection,
     running: false,
   }
-}
-
-/** What a rate budget is known to allow; `known` as `api/rate` stores it. */
-export interface StoredGate {
-  scope: string
-  known: string | null
-}
-
-export function storedGates(): Rule<StoredGate[]> {
-  return all('SELECT scope, known FROM sync_gates')
 }
 
 /** What `status` knows of a mirror, all of one moment. */

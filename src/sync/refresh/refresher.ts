@@ -147,7 +147,7 @@ export class Refresher {
   }
 
   async #readNewest(run: Run, from: RefreshState, startedAt: number): Promise<void> {
-    const { lease, policy, now } = this.#options
+    const { lease, now } = this.#options
     const ends = readEnds<string>(from, lease.job.collection.newest, startedAt)
     let step = ends.next()
     while (!step.done)
@@ -155,8 +155,7 @@ export class Refresher {
         (answer) => ends.next(answer),
         (error: unknown) => ends.throw(error),
       )
-    const share = policy?.share.perMinute() ?? null
-    this.#moveTo(notAfter({ ...step.value.state, share }, now()))
+    this.#moveTo(notAfter(step.value.state, now()))
   }
 
   /** Reads older pages of the list, as long as they are worth most of it and the share has room. */

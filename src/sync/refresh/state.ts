@@ -36,9 +36,8 @@ const STATE = z.object({
   /** `rowsAdded` of the lease, at `settledAt`. Rows beyond this number were found later. */
   rowsAdded: z.number(),
   places: PLACES,
-  /** For `status`: milliseconds between the last two readings of the newest end, and requests a minute of the share; null before. */
+  /** Milliseconds between the last two readings of the newest end; null before. */
   interval: z.number().nullable(),
-  share: z.number().nullable(),
   lastPage: z.number(),
   /** Pages that the last reading of the newest end showed. */
   shown: z.number(),
@@ -233,7 +232,6 @@ function firstState(walk: CompleteWalk): RefreshState {
     rowsAdded: rowsAdded.last,
     places: { first: 0, last: 0, elsewhere: coverage === 'steady' ? 0 : DOUBT },
     interval: null,
-    share: null,
   }
 }
 
