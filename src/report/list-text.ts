@@ -1,4 +1,3 @@
-import { isAhead } from '../clock.ts'
 import { ERRORS } from '../errors.ts'
 import type { MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { outOfScopeText } from '../sync/removals.ts'
@@ -14,48 +13,60 @@ export interface Problem {
   since: string | null
   /** The cause. It may repeat what a server said. */
   text: string
+  /** The same for who is told elsewhere: nothing in it is of a server, which may name an item. */
+  meaning: string
 }
 
-const AHEAD =
-  'read by a clock that was ahead: its times are in the future, and say nothing of how fresh it is'
-
-type ProblemOf = (row: StatusRow, plan: JobPlan | null, now: number) => Problem
+type ProblemOf = (row: StatusRow, plan: JobPlan | null) => Problem
 
 const PROBLEMS: Partial<Record<State, ProblemOf>> = {
   'write failed': failure,
-  'token refused': ({ held_since: since, held_reason: reason }) => ({
-    code: 'UNAUTHORIZED',
-    since,
-    text: printable(reason ?? 'its token was refused', 500),
-  }),
-  'removals held back': (row) => ({ code: 'REMOVALS_HELD', since: null, text: removalsText(row) }),
+  'token refused': ({ held_since, held_reason }) =>
+    problem('UNAUTHORIZED', held_since, printable(held_reason ?? 'its token was refused', 500)),
+  'removals held back': (row) => problem('REMOVALS_HELD', null, removalsText(row)),
   failing: failure,
-  'never read': () => ({ code: null, since: null, text: 'no run has begun' }),
-  overdue: (row, plan, now) => {
-    if (isAhead(row.as_of ?? row.last_sync_finished_at, now)) return { code: null, since: null, text: AHEAD }
-    if (plan?.dueAt == null) return { code: null, since: null, text: 'no run has come to an end' }
-    const text = `by its schedule (${printable(plan.schedule, 60)}) it should have been read`
-    return { code: null, since: new Date(plan.dueAt).toISOString(), text }
-  },
+  'never read': () => problem(null, null, 'no run has begun'),
+  overdue: (_, plan) =>
+    plan?.dueAt == null
+      ? // Or its times are in the future: the clock was ahead.
+        problem(null, null, 'no run has come to an end by now')
+      : problem(
+          null,
+          new Date(plan.dueAt).toISOString(),
+          `by its schedule (${printable(plan.schedule, 60)}) it should have been read`,
+        ),
   'no answer': (row) => {
     const [code = '', ...message] = (row.retry_error ?? '').split(': ')
-    return { code, since: row.retry_since, text: causeText(code, message.join(': '), row) }
+    return problem(code, row.retry_since, causeText(code, message.join(': '), row))
   },
-  uncertain: ({ untrusted }) => ({
-    code: null,
-    since: null,
-    text: printable(`its last walk removed nothing: ${untrusted}`, 500),
-  }),
+  uncertain: ({ untrusted }) =>
+    problem(null, null, printable(`its last walk removed nothing: ${untrusted}`, 500)),
 }
 
-/** What is wrong with a list, and since when; null: nothing. */
-export function problemOf(row: StatusRow, state: State, plan: JobPlan | null, now: number): Problem | null {
-  return PROBLEMS[state]?.(row, plan, now) ?? null
+function problem(code: string | null, since: string | null, text: string): Problem {
+  return { code, since, text, meaning: code === null ? text : meaningOf(code) }
+}
+
+function meaningOf(code: string): string {
+  return isErrorCode(code) ? `${code} (${ERRORS[code].meaning})` : printable(code, 60)
 }
 
 function failure(row: StatusRow): Problem {
   const code = row.failing_code ?? 'INTERNAL'
-  return { code, since: row.failing_since, text: causeText(code, row.failing_message, row) }
+  return problem(code, row.failing_since, causeText(code, row.failing_message, row))
+}
+
+/** What is wrong with a list, and since when; null: nothing. */
+export function problemOf(row: StatusRow, state: State, plan: JobPlan | null): Problem | null {
+  const found = PROBLEMS[state]?.(row, plan) ?? null
+  const failing = row.failing_since === null ? null : failure(row)
+  if (found === null || failing === null || found.code === failing.code) return found
+  // It is failing beside what is graver.
+  return {
+    ...found,
+    text: `${found.text}; failing: ${failing.text}`,
+    meaning: `${found.meaning}; failing: ${failing.meaning}`,
+  }
 }
 
 function removalsText({ removals_held: held, held_why, held_out_of_scope, rows }: StatusRow): string {
@@ -79,7 +90,6 @@ function causeText(code: string, message: string | null, { organization, collect
 export function notesOf(row: StatusRow, job: JobStatus, { maxAge, fresh, now }: StatusFacts): string[] {
   const { waiting_until: until, waiting_for, error_code: code, last_run_at: at } = row
   const notes = [
-    job.problem === null && (isAhead(row.as_of, now) || isAhead(row.fresh_as_of, now)) && AHEAD,
     job.too_old === true && `older than --max-age ${maxAge?.typed}`,
     job.too_stale === true &&
       `older than --fresh ${fresh?.typed}: ${row.fresh_as_of === null ? 'how new its newest rows are is not known' : `rows added after ${row.fresh_as_of} may be missing`}`,
@@ -95,11 +105,6 @@ export function notesOf(row: StatusRow, job: JobStatus, { maxAge, fresh, now }: 
       // Since then all rows that it held back may have been listed again.
       !(code === 'REMOVALS_HELD' && row.removals_held === 0) &&
       `last run ${inWords(now - Date.parse(at))} ago: ${causeText(code, row.error_message, row)}`,
-    // It may be failing beside what is graver.
-    job.problem !== null &&
-      job.failing_code !== null &&
-      job.failing_code !== job.problem.code &&
-      `failing since ${row.failing_since}: ${failure(row).text}`,
     row.removals_held > 0 && job.state !== 'removals held back' && removalsText(row),
   ]
   return notes.filter((note) => typeof note === 'string')
@@ -121,7 +126,7 @@ function progressText(
   ].join(', ')
   if (row.running) return `running since ${row.last_run_at}${origin === null ? '' : `: ${where}`}`
   if (!seen) return null
-  return `stopped: ${where}${origin === 'sync' && row.configured === 1 ? '; the next run continues there, or begins anew after resumeWithin or with other filters' : ''}`
+  return `stopped: ${where}`
 }
 
 /** Of a column NAME__text that has values. */

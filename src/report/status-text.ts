@@ -1,9 +1,7 @@
-import { ERRORS } from '../errors.ts'
 import { counted, inWords, printable } from '../text.ts'
-import type { Problem } from './list-text.ts'
 import type { NextStep } from './next-step.ts'
 import type { JobStatus, Status } from './status.ts'
-import { gravestFirst, isErrorCode, needsAttention } from './verdict.ts'
+import { gravestFirst, needsAttention } from './verdict.ts'
 
 /** So many lists with one cause are named. */
 const MOST_LISTS = 4
@@ -38,7 +36,7 @@ export function stepText({ say, command }: NextStep): string {
 }
 
 /** Which `start` works on the mirror. */
-export function daemonText({ daemon, config, now, jobs }: Status): string {
+export function daemonText({ daemon, config, now }: Status): string {
   const told = daemon.processes.map(({ pid, since, running }) => {
     const ago = `since ${since} (${ageText(since, now)})`
     return running
@@ -48,29 +46,27 @@ export function daemonText({ daemon, config, now, jobs }: Status): string {
   if (told.length > 0) return told.join('; ')
   if (config === null) return 'none is known to use this file'
   if (daemon.running === null) return 'not known: while nothing can be written, none can say that it runs'
-  return jobs.some(({ running }) => running)
-    ? 'none runs; a command is at work'
-    : 'none runs; start it by its service or admin-mirror start'
+  return 'none runs; start it by its service or admin-mirror start'
 }
 
 function ageText(time: string, now: string): string {
   return inWords(Date.parse(now) - Date.parse(time))
 }
 
-/** What is wrong with these lists, each cause once: which lists have it, and since when. `textOf`: the cause in words. */
+/** What is wrong with these lists, each cause once: which lists have it, and since when. */
 export function problemLines(
   { now }: Pick<Status, 'now'>,
   jobs: readonly JobStatus[],
-  textOf: (problem: Problem, job: JobStatus) => string = ({ text }) => text,
+  words: 'text' | 'meaning' = 'text',
 ): string[] {
   const wrong = gravestFirst(jobs).flatMap((job) =>
-    job.problem === null ? [] : [{ job, problem: job.problem, text: textOf(job.problem, job) }],
+    job.problem === null ? [] : [{ job, since: job.problem.since, text: job.problem[words] }],
   )
   const causes = Map.groupBy(wrong, ({ job, text }) => `${job.state}: ${text}`)
   return Array.from(causes.values(), (lists) => {
     const names = lists.slice(0, MOST_LISTS).map(({ job }) => nameOf(job))
     if (lists.length > MOST_LISTS) names.push(`... and ${counted(lists.length - MOST_LISTS, 'more list')}`)
-    const [since] = lists.flatMap(({ problem }) => problem.since ?? []).toSorted()
+    const [since] = lists.flatMap(({ since: one }) => one ?? []).toSorted()
     const time = since === undefined ? '' : ` since ${since} (${ageText(since, now)})`
     return `${names.join(', ')}: ${lists[0]?.job.state}${time}: ${lists[0]?.text}`
   })
@@ -81,17 +77,8 @@ export function problemLines(
  * what a server said is left out, since it may hold an item's data.
  */
 export function alarmText(status: Status): string {
-  const inNeed = status.jobs.filter(needsAttention)
-  const lines = problemLines(status, inNeed, ({ code, text }, { failing_code: failing }) => {
-    const cause = code === null ? text : meaningOf(code)
-    // It may be failing beside what is graver.
-    return failing === null || failing === code ? cause : `${cause}; failing: ${meaningOf(failing)}`
-  })
+  const lines = problemLines(status, status.jobs.filter(needsAttention), 'meaning')
   return [status.verdict, ...lines, ...status.next.map((step) => `next: ${stepText(step)}`)].join('\n')
-}
-
-function meaningOf(code: string): string {
-  return isErrorCode(code) ? `${code} (${ERRORS[code].meaning})` : printable(code, 60)
 }
 
 function nameOf({ organization, collection }: JobStatus): string {

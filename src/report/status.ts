@@ -168,7 +168,7 @@ function jobStatus(row: StatusRow, plan: JobPlan | null, facts: StatusFacts): Jo
   const job: JobStatus = {
     ...(Object.fromEntries(facts.columns.map((name) => [name, row[name]])) as unknown as ListRow),
     state,
-    problem: problemOf(row, state, plan, now),
+    problem: problemOf(row, state, plan),
     notes: [],
     running: row.running,
     // Items that came meanwhile are not in its total.

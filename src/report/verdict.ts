@@ -1,7 +1,7 @@
 import { isAhead } from '../clock.ts'
 import { ERRORS, type ErrorCode, worstExitCode } from '../errors.ts'
 import type { StatusRow } from '../store/core/status.ts'
-import { grouped, inWords } from '../text.ts'
+import { counted, grouped, inWords } from '../text.ts'
 import type { JobStatus, Status } from './status.ts'
 
 // The one policy of all who tell how things are: the state of each list, whether that is an alarm, and the sentence for all of them.
@@ -15,8 +15,8 @@ interface StateFacts {
   exit: 0 | 1 | 3 | 4 | 5
   /** Its colour on the page. */
   tone: 'bad' | 'warn' | 'busy' | 'good' | 'quiet'
-  /** Of an alarm: the reason, behind the number of such lists. Else how one such list is, and several; none: well. */
-  says: readonly [one: string, several: string] | null
+  /** Of an alarm: the reason, behind the number of such lists. Else how they are; null: well. */
+  says: string | null
 }
 
 /** What a list can be, the gravest first. A run under way changes nothing of what is an alarm. */
@@ -27,18 +27,14 @@ const TABLE = {
   failing: alarm(1, 'failed', (row) => row.failing_since !== null),
   'never read': alarm(1, 'never read', (row, isLate) => isLate && row.last_run_at === null),
   overdue: alarm(1, 'overdue', (_, isLate) => isLate),
-  'no answer': state('warn', ['gets no answer', 'get no answer'], (row) => row.retry_since !== null),
-  unfinished: state('warn', ['is not read to its end yet', 'are not read to their ends yet'], isUnfinished),
+  'no answer': state('warn', 'get no answer', (row) => row.retry_since !== null),
+  unfinished: state('warn', 'are not read to their ends yet', isUnfinished),
   uncertain: state(
     'warn',
-    ['was read, but something may be missing', 'were read, but something may be missing'],
+    'were read, but something may be missing',
     (row) => !row.running && row.untrusted !== null,
   ),
-  'first reading': state(
-    'busy',
-    ['is being read for the first time', 'are being read for the first time'],
-    (row) => row.as_of === null,
-  ),
+  'first reading': state('busy', 'are being read for the first time', (row) => row.as_of === null),
   'being read': state('busy', null, (row) => row.running === true),
   read: state('good', null, () => true),
   'not configured': state('quiet', null, () => true),
@@ -51,7 +47,7 @@ export const STATES: Readonly<Record<State, StateFacts>> = TABLE
 const ORDER = Object.keys(STATES) as State[]
 
 function alarm(exit: StateFacts['exit'], reason: string, has: Has): StateFacts {
-  return { exit, tone: 'bad', says: [reason, reason], has }
+  return { exit, tone: 'bad', says: reason, has }
 }
 
 function state(tone: StateFacts['tone'], says: StateFacts['says'], has: Has): StateFacts {
@@ -128,31 +124,23 @@ const CONFIG_LOST =
 
 /** How things are, in a sentence. It holds nothing that a server said: pings take it elsewhere. */
 export function verdict(status: Told, isConfigLost: boolean): string {
-  const { jobs, unusable } = status
+  const { jobs, unusable, config } = status
   const old = jobs.filter((job) => job.too_old || job.too_stale)
-  const allowed = '--max-age or --fresh allows'
-  const sentence =
+  const graver =
     unusable ??
     attentionText(jobs) ??
     (isConfigLost ? CONFIG_LOST : null) ??
-    some(old, jobs, [`is older than ${allowed}`, `are older than ${allowed}`]) ??
-    stateText(status) ??
-    wellText(status) ??
-    'there are no lists'
-  const unanswered = unusable === null ? noAnswerText(status) : null
-  return [...new Set([sentence, unanswered ?? sentence]), ...asides(status)].join('; ')
+    some(old, jobs, 'are older than --max-age or --fresh allows')
+  const sentences = [graver, noAnswerText(status)].filter((text) => text !== null)
+  // Only a configuration says how old a list may be.
+  const well = some(jobs, jobs, config === null ? 'were read whole' : 'are well')
+  if (sentences.length === 0) sentences.push(stateText(jobs) ?? well ?? 'there are no lists')
+  return [...sentences, ...asides(status)].join('; ')
 }
 
-/** `2 of 3 lists are ...`, `all 3 lists are ...`, `the only list is ...`; null for none. */
-function some(
-  { length: count }: readonly JobStatus[],
-  { length: all }: readonly JobStatus[],
-  [one, several]: readonly [string, string],
-): string | null {
-  if (count === 0) return null
-  const part = count === all ? 'all' : `${grouped(count)} of`
-  const lists = all === 1 ? 'the only list' : `${part} ${grouped(all)} lists`
-  return `${lists} ${count === 1 ? one : several}`
+/** `2 of 3 lists are ...`; null for none. */
+function some(lists: readonly JobStatus[], all: readonly JobStatus[], says: string): string | null {
+  return lists.length === 0 ? null : `${grouped(lists.length)} of ${grouped(all.length)} lists ${says}`
 }
 
 /** How many lists need attention, and why, the gravest reason first; null: none does. */
@@ -160,32 +148,33 @@ function attentionText(jobs: readonly JobStatus[]): string | null {
   const inNeed = gravestFirst(jobs.filter(needsAttention))
   const reasons = Array.from(
     Map.groupBy(inNeed, ({ state: name }) => name),
-    ([name, lists]) => {
-      const count = jobs.length === 1 ? '' : `${grouped(lists.length)} `
-      return `${count}${STATES[name].says?.[0]}${name === 'failing' ? causeOf(lists) : ''}`
-    },
-  ).join(', ')
-  return some(inNeed, jobs, [`needs attention (${reasons})`, `need attention (${reasons})`])
+    ([name, lists]) =>
+      `${grouped(lists.length)} ${STATES[name].says}${name === 'failing' ? causeOf(lists) : ''}`,
+  )
+  return some(inNeed, jobs, `need attention (${reasons.join(', ')})`)
 }
 
 /** What needs nobody to act yet, the gravest alone; null: nothing. */
-function stateText(status: Told): string | null {
-  const { jobs } = status
+function stateText(jobs: readonly JobStatus[]): string | null {
   const gravest = gravestFirst(jobs)[0]?.state ?? 'read'
   const { says } = STATES[gravest]
-  const lists = jobs.filter(({ state: name }) => name === gravest)
-  return gravest === 'no answer' ? noAnswerText(status) : says && some(lists, jobs, says)
+  return (
+    says &&
+    some(
+      jobs.filter(({ state: name }) => name === gravest),
+      jobs,
+      says,
+    )
+  )
 }
 
 /** How many lists get no answer, since when and why; null: none. */
 function noAnswerText({ jobs, now }: Told): string | null {
   const lists = jobs.filter(({ state: name }) => name === 'no answer')
-  const sentence = some(lists, jobs, STATES['no answer'].says ?? ['', ''])
-  if (sentence === null) return null
   const [since = now] = lists.flatMap(({ problem }) => problem?.since ?? []).toSorted()
-  const again = lists.length === 1 ? 'it is tried again' : 'they are tried again'
   const age = inWords(Date.parse(now) - Date.parse(since))
-  return `${sentence} since ${since} (${age})${causeOf(lists)}; ${again}`
+  const says = `${STATES['no answer'].says} since ${since} (${age})${causeOf(lists)}; they are tried again`
+  return some(lists, jobs, says)
 }
 
 /** `: the server could not be reached`, where all have that one cause; else nothing. */
@@ -199,20 +188,11 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERRORS, code)
 }
 
-/** "Well" only while a `start` runs; and only a configuration says how old a list may be. */
-function wellText({ jobs, config, daemon }: Told): string | null {
-  if (config === null) return some(jobs, jobs, ['was read whole', 'were read whole'])
-  const how = daemon.running === true ? 'well' : 'up to date'
-  return some(jobs, jobs, [`is ${how}`, `are ${how}`])
-}
-
-function asides({ jobs, config, daemon: { running, processes }, unpublished }: Told): string[] {
+function asides({ config, daemon: { running, processes }, unpublished }: Told): string[] {
   const died = processes.filter((one) => !one.running).length
-  // A command that somebody typed may be at work.
-  const isIdle = config !== null && !jobs.some((job) => job.running)
   const texts = [
-    died > 0 && (running === true ? `${died} of ${processes.length} daemons died` : 'the daemon died'),
-    running === false && died === 0 && isIdle && 'no daemon runs',
+    died > 0 && `${died} of ${counted(processes.length, 'daemon')} died`,
+    config !== null && running === false && died === 0 && 'no daemon runs',
     unpublished !== null && 'the published file is older than the mirror',
     processes.some(({ outdated }) => outdated) &&
       'the running start has an older configuration than the file: restart it',

@@ -27,9 +27,9 @@ it('pings tell of a sync that begins, and of the verdict at its end, without a t
   const failed = await run(['sync'])
 
   expect([code, failed.code, paths()]).toEqual([0, 3, [START, SUCCESS, START, FAIL]])
-  expect(watch.asked[1]?.body).toMatch(/^all 2 lists are up to date/)
+  expect(watch.asked[1]?.body).toMatch(/^2 of 2 lists are well/)
   expect(watch.asked[3]?.body).toMatch(
-    /^1 of 2 lists needs attention.*\nglobex orders: token refused since .*: UNAUTHORIZED \(.*token/,
+    /^1 of 2 lists need attention.*\nglobex orders: token refused since .*: UNAUTHORIZED \(.*token/,
   )
   expect(new Set(watch.asked.map(({ method }) => method))).toEqual(new Set(['POST']))
   expect(JSON.stringify(watch.asked)).not.toMatch(/Secret-of|authorization|Bearer|"open"|"paid"|Mr Item/i)

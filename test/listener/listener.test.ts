@@ -155,7 +155,7 @@ describe('health', () => {
     [
       'well, but publishes nothing',
       { status: async () => statusOf([listOf('acme')], { unpublished: 'EROFS' }) },
-      { check: [200, 'ok\nthe only list is well; the published file is older than the mirror\n'] },
+      { check: [200, 'ok\n1 of 1 lists are well; the published file is older than the mirror\n'] },
     ],
     [
       'damaged',

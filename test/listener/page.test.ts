@@ -32,7 +32,7 @@ describe('the status page', () => {
     const page = await pageOf(listOf('acme'))
     const [, style = ''] = /<style>(.*)<\/style>/s.exec(page) ?? []
 
-    expect(page).toContain('<title>The only list is well - admin-mirror</title>')
+    expect(page).toContain('<title>1 of 1 lists are well - admin-mirror</title>')
     expect(page).toContain('<meta http-equiv="refresh" content="15">')
     expect(page).toMatch(/read at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC · daemon: .* · admin-mirror \d/)
     expect(page).not.toMatch(/<script|src=|url\(/)

@@ -24,7 +24,7 @@ function pingsTo(address: string, verdict: PingsOptions['verdict'] = async () =>
   return { stop, ends, pings }
 }
 
-const WELL = { isWell: true, text: 'all 2 lists are well' }
+const WELL = { isWell: true, text: '2 of 2 lists are well' }
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -49,8 +49,8 @@ describe('pings', () => {
     ).toEqual([
       ['POST', `/${SECRET}/start?a=1`, ''],
       ['POST', `/${SECRET}/start?a=1`, ''],
-      ['POST', `/${SECRET}?a=1`, 'all 2 lists are well\n'],
-      ['POST', `/${SECRET}?a=1`, 'all 2 lists are well\n'],
+      ['POST', `/${SECRET}?a=1`, '2 of 2 lists are well\n'],
+      ['POST', `/${SECRET}?a=1`, '2 of 2 lists are well\n'],
     ])
   })
 

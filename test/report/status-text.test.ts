@@ -62,7 +62,7 @@ it.each<[string, Partial<StatusFacts>, Parameters<typeof listOf>[1], end: string
     'of a list that is read for the first time by a command',
     { daemons: [] },
     { ...RUNNING, as_of: null },
-    'daemon: none runs; a command is at work\nnext: nothing to do; ask the mirror with admin-mirror query "SELECT * FROM sync_status"\n',
+    'daemon: none runs; start it by its service or admin-mirror start\nnext: nothing to do; ask the mirror with admin-mirror query "SELECT * FROM sync_status"\n',
   ],
   [
     'of two daemons, one of which died',
@@ -83,7 +83,7 @@ it.each<[string, Partial<StatusFacts>, Parameters<typeof listOf>[1], end: string
 it('of a file alone says neither that it is well nor that a daemon is missing', () => {
   const text = textOf([listOf('acme', { running: null }, { plan: null })], { config: null, daemons: [] })
 
-  expect(text).toContain('the only list was read whole\n')
+  expect(text).toContain('1 of 1 lists were read whole\n')
   expect(text).toContain('daemon: none is known to use this file\n')
 })
 

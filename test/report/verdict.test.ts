@@ -25,48 +25,46 @@ const READING: Partial<StatusRow> = { running: true, last_run_status: 'running' 
 
 describe('the verdict', () => {
   it.each<[Partial<StatusFacts>, Partial<StatusRow>, code: number, string]>([
-    [{}, {}, 0, 'is well'],
-    [{ daemons: [daemon(1), daemon(2, false)] }, {}, 0, 'is well; 1 of 2 daemons died'],
-    [{ daemons: [] }, {}, 0, 'is up to date; no daemon runs'],
-    // A command is at work.
-    [{ daemons: [] }, READING, 0, 'is up to date'],
-    [{ daemons: [daemon(1, false)] }, {}, 0, 'is up to date; the daemon died'],
-    [{ unpublished: 'EROFS' }, {}, 0, 'is well; the published file is older than the mirror'],
+    [{}, {}, 0, 'are well'],
+    [{ daemons: [daemon(1), daemon(2, false)] }, {}, 0, 'are well; 1 of 2 daemons died'],
+    [{ daemons: [] }, {}, 0, 'are well; no daemon runs'],
+    [{ daemons: [daemon(1, false)] }, {}, 0, 'are well; 1 of 1 daemon died'],
+    [{ unpublished: 'EROFS' }, {}, 0, 'are well; the published file is older than the mirror'],
     [
       { daemons: [daemon(1, true, true)] },
       {},
       0,
-      'is well; the running start has an older configuration than the file: restart it',
+      'are well; the running start has an older configuration than the file: restart it',
     ],
-    [{ maxAge: { typed: '1m', ms: 60_000 } }, {}, 0, 'is older than --max-age or --fresh allows'],
+    [{ maxAge: { typed: '1m', ms: 60_000 } }, {}, 0, 'are older than --max-age or --fresh allows'],
     [
       { maxAge: { typed: '1m', ms: 60_000 } },
       { running: true, retry_since: at(2), retry_error: 'NETWORK: gone' },
       0,
-      `is older than --max-age or --fresh allows; the only list gets no answer since ${at(2)} (2 minutes): the server could not be reached; it is tried again`,
+      `are older than --max-age or --fresh allows; 1 of 1 lists get no answer since ${at(2)} (2 minutes): the server could not be reached; they are tried again`,
     ],
-    [{}, { held_since: at(1) }, 3, 'needs attention (held for a refused token)'],
-    [{}, failedBy(), 1, 'needs attention (failed: the server could not be reached)'],
-    [{}, failedBy('DATABASE'), 4, 'needs attention (could not use the mirror)'],
-    [{}, { removals_held: 2 }, 5, 'needs attention (with removals held back)'],
-    [{}, NEVER, 1, 'needs attention (never read)'],
-    [{}, { as_of: null, last_sync_finished_at: null }, 1, 'needs attention (overdue)'],
-    [{}, { ...READING, as_of: null }, 0, 'is being read for the first time'],
-    [{}, { as_of: null }, 0, 'is not read to its end yet'],
-    [{}, { last_run_status: 'interrupted' }, 0, 'is not read to its end yet'],
-    [{}, { last_run_status: 'running' }, 0, 'is not read to its end yet'],
-    [{}, { walk_origin: 'sync' }, 0, 'is not read to its end yet'],
-    [{}, { untrusted: 'it met a reject' }, 0, 'was read, but something may be missing'],
-    [{}, { untrusted: 'it met a reject', running: true }, 0, 'is well'],
+    [{}, { held_since: at(1) }, 3, 'need attention (1 held for a refused token)'],
+    [{}, failedBy(), 1, 'need attention (1 failed: the server could not be reached)'],
+    [{}, failedBy('DATABASE'), 4, 'need attention (1 could not use the mirror)'],
+    [{}, { removals_held: 2 }, 5, 'need attention (1 with removals held back)'],
+    [{}, NEVER, 1, 'need attention (1 never read)'],
+    [{}, { as_of: null, last_sync_finished_at: null }, 1, 'need attention (1 overdue)'],
+    [{}, { ...READING, as_of: null }, 0, 'are being read for the first time'],
+    [{}, { as_of: null }, 0, 'are not read to their ends yet'],
+    [{}, { last_run_status: 'interrupted' }, 0, 'are not read to their ends yet'],
+    [{}, { last_run_status: 'running' }, 0, 'are not read to their ends yet'],
+    [{}, { walk_origin: 'sync' }, 0, 'are not read to their ends yet'],
+    [{}, { untrusted: 'it met a reject' }, 0, 'were read, but something may be missing'],
+    [{}, { untrusted: 'it met a reject', running: true }, 0, 'are well'],
   ])('of %j and a list with %j', (facts, changed, code, expected) => {
     const { verdict, check_exit_code } = statusOf([listOf('acme', changed)], facts)
 
-    expect([verdict, check_exit_code]).toEqual([`the only list ${expected}`, code])
+    expect([verdict, check_exit_code]).toEqual([`1 of 1 lists ${expected}`, code])
   })
 
   it.each<[string, Partial<StatusRow>[], string]>([
     ['not there', [], 'there are no lists'],
-    ['well', [{}, {}], 'all 2 lists are well'],
+    ['well', [{}, {}], '2 of 2 lists are well'],
     [
       'failing for one cause',
       [failedBy('TIMEOUT'), failedBy('TIMEOUT'), {}],
@@ -75,22 +73,22 @@ describe('the verdict', () => {
     [
       'failing for several, the gravest reason first',
       [failedBy(), failedBy('TIMEOUT'), { held_since: at(1) }],
-      'all 3 lists need attention (1 held for a refused token, 2 failed)',
+      '3 of 3 lists need attention (1 held for a refused token, 2 failed)',
     ],
     [
       'without an answer for some time',
       [3, 2].map((minutes) => ({ running: true, retry_since: at(minutes), retry_error: 'NETWORK: gone' })),
-      `all 2 lists get no answer since ${at(3)} (3 minutes): the server could not be reached; they are tried again`,
+      `2 of 2 lists get no answer since ${at(3)} (3 minutes): the server could not be reached; they are tried again`,
     ],
     [
       'without an answer, beside one that failed',
       [failedBy('FORBIDDEN'), { running: true, retry_since: at(2), retry_error: 'NETWORK: gone' }],
-      `1 of 2 lists needs attention (1 failed: the token has no access to this organization); 1 of 2 lists gets no answer since ${at(2)} (2 minutes): the server could not be reached; it is tried again`,
+      `1 of 2 lists need attention (1 failed: the token has no access to this organization); 1 of 2 lists get no answer since ${at(2)} (2 minutes): the server could not be reached; they are tried again`,
     ],
     [
       'unfinished, one of them',
       [{ last_run_status: 'interrupted' }, {}],
-      '1 of 2 lists is not read to its end yet',
+      '1 of 2 lists are not read to their ends yet',
     ],
   ])('counts lists that are %s', (_, rows, expected) => {
     expect(statusOf(rows.map((row, index) => listOf(`org-${index}`, row))).verdict).toBe(expected)
@@ -170,10 +168,10 @@ it('all that is said of one list agrees with what "status --check" exits with, w
       expect(/last_run_failed\{[^}]*\} 1\n/.test(metrics), why).toBe(job.failing_since !== null)
       expect(page.includes('<h1 class="bad">'), why).toBe(!isWell)
       expect(page.includes('<td class="bad">'), why).toBe(!isWell)
-      expect(status.verdict.includes('needs attention'), why).toBe(!isWell)
+      expect(status.verdict.includes('need attention'), why).toBe(!isWell)
       if (isWell) continue
       for (const said of [status.verdict, text, alarm])
-        expect(said, why).not.toMatch(/\bwell\b|up to date|nothing to do/)
+        expect(said, why).not.toMatch(/\bwell\b|nothing to do/)
       expect(alarm, why).toMatch(/\nacme orders: .*\nnext: \S/)
     }
   expect(codes).toEqual(new Set([0, 1, 3, 4, 5]))

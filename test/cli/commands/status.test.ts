@@ -106,7 +106,7 @@ it('shows how far a walk has come, and once it was stopped what goes on with it;
 
   expect(during.jobs).toMatchObject([{ running: true, state: 'first reading', walk_percent: 70 }])
   expect(during.text).toMatch(/running since .*: page 8, 14 of 20 items seen \(70 %\)/)
-  expect(stopped.text).toMatch(/stopped: page 8, 14 of 20 items seen.*the next run continues there/)
+  expect(stopped.text).toMatch(/stopped: page 8, 14 of 20 items seen/)
   expect(stopped.text).toMatch(/next: admin-mirror sync --org acme$/m)
   expect(after.text).toContain('stopped: a backfill at page 4, 4 of 20 items seen (20 %)\n')
 })

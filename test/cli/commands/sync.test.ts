@@ -41,5 +41,5 @@ it('removals beyond the configured brake are held back, and told by sync and sta
     expect.stringContaining(`only if they did, delete them: admin-mirror sync ${typed}`),
   ])
   expect(accepted).toMatchObject({ rows_removed: 30 })
-  expect((await run(['status'])).stdout).toContain('the only list is up to date')
+  expect((await run(['status'])).stdout).toContain('1 of 1 lists are well')
 })
