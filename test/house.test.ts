@@ -41,7 +41,7 @@ const MAY_IMPORT: Record<string, string> = {
   api: 'errors.ts text.ts json type:sync',
   store: 'errors.ts text.ts json type:sync type:schedule',
   report: 'clock.ts errors.ts text.ts sync type:store',
-  listener: 'errors.ts text.ts loopback.ts report type:store',
+  listener: 'errors.ts text.ts report type:store',
   ping: '',
   sandbox: '',
   cli: 'errors.ts text.ts json config schedule sync api store report listener ping sandbox',

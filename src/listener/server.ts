@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
 import { KnownError, MirrorError, systemCode, UsageError } from '../errors.ts'
-import { isLoopback } from '../loopback.ts'
 import type { Status } from '../report/status.ts'
 import { alarmText } from '../report/status-text.ts'
 import { type Counters, createCounters, metricsText } from './metrics.ts'
@@ -39,9 +38,6 @@ export function unusableSource(why: string, counters = createCounters()): Source
 }
 
 const NOT_FOUND = 'not found. There are: / /check /healthz /readyz /metrics /status.json\n'
-const WRONG_HOST =
-  'this listener is on loopback and answers requests for localhost or 127.0.0.1 only. A proxy in front of it has to send ' +
-  'one of these as the Host header\n'
 
 /** No other site may embed an answer, read it or open it in a frame, and no cache keeps it. */
 const HEADERS: Readonly<Record<string, string>> = {
@@ -57,7 +53,6 @@ const HEADERS: Readonly<Record<string, string>> = {
  */
 export async function openListener({ host, port }: { host: string; port: number }, elapsed: () => number) {
   let source = unusableSource('the mirror is being opened')
-  let isLocal = true
   const health = kept(() => source.health(), elapsed)
   const status = kept(() => source.status(), elapsed)
 
@@ -66,7 +61,6 @@ export async function openListener({ host, port }: { host: string; port: number 
     for (const [name, value] of Object.entries(HEADERS)) context.header(name, value)
     if (!['GET', 'HEAD'].includes(context.req.method))
       return context.text('only GET and HEAD are answered\n', 405, { Allow: 'GET, HEAD' })
-    if (isLocal && !isLoopbackHost(context.req.header('host') ?? '')) return context.text(WRONG_HOST, 421)
     return next()
   })
   app.get('/healthz', async (context) => probe(context, (await health()).stalled))
@@ -117,7 +111,6 @@ export async function openListener({ host, port }: { host: string; port: number 
   // An error such as no more file handles must not end the sync.
   server.on('error', () => {})
   const bound = server.address() as AddressInfo
-  isLocal = isLoopback(bound.address)
   return {
     /** Of the status page. */
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}/`,
@@ -137,15 +130,6 @@ export async function openListener({ host, port }: { host: string; port: number 
 
 function probe(context: Context, fault: string | null): Response {
   return fault === null ? context.text('ok\n') : context.text(`${fault}\n`, 503)
-}
-
-/**
- * Whether a request to a listener on loopback names a host that leads to loopback. A page on the web can have its own name
- * resolved to 127.0.0.1, and would then read our answers as its own; its requests carry that name.
- */
-function isLoopbackHost(host: string): boolean {
-  const [, name = ''] = /^(\[[0-9a-f:.]+\]|[^:]*)(?::\d{1,5})?$/i.exec(host) ?? []
-  return isLoopback(name.replace(/^\[(.*)\]$/, '$1'))
 }
 
 /** An answer is used for a second, or for this many times as long as it took: reading the mirror blocks the event loop of the sync. */
