@@ -1,5 +1,3 @@
-import { isLoopback } from '../loopback.ts'
-
 /** A PostgreSQL schema that holds the mirror. */
 export interface PostgresSettings {
   host: string
@@ -25,6 +23,9 @@ export function isPostgresAddress(text: string): boolean {
 const FORM =
   `must be like postgres://user@host:5432/name?schema=admin_mirror, with the password as PGPASSWORD in the environment or as user:\${PASSWORD}@. ` +
   'Behind ? may stand schema (lower-case letters, digits and _), sslmode=disable (else TLS with a verified certificate, but on this machine), and sslrootcert'
+
+/** No other name is, however it begins: `127.evil.example` leads where its owner wants. */
+const THIS_MACHINE = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i
 
 const TLS_MODES = ['disable', 'require', 'verify-ca', 'verify-full']
 
@@ -54,7 +55,7 @@ export function parsePostgresAddress(text: string): { value: PostgresSettings } 
       user: decoded(url.username),
       database: decoded(database),
       schema,
-      tls: sslmode === null ? !isLoopback(host) : sslmode !== 'disable',
+      tls: sslmode === null ? !THIS_MACHINE.test(host) : sslmode !== 'disable',
       authority: sslrootcert,
       password: () => (secret === undefined ? null : decoded(secret)),
       shown: `postgres://${url.username}@${url.hostname}:${port}/${database}?schema=${schema}`,

@@ -175,6 +175,7 @@ describe('a token file', () => {
 
 it.each([
   ['127.8.0.1', false],
+  ['127.evil.example', true],
   ['[::1]', false],
   ['localhost.evil.example', true],
   ['db.example.com', true],
