@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { MirrorError } from '../errors.ts'
-import { createCounters } from '../listener/metrics.ts'
-import { openListener, unusableSource } from '../listener/server.ts'
+import { openListener } from '../listener/server.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
 import type { JobResult } from '../sync/job.ts'
 import type { Job } from '../sync/types.ts'
@@ -15,7 +14,6 @@ export type Listening = Awaited<ReturnType<typeof listenFor>>
 export async function listenFor(config: Config, http: NonNullable<Config['http']>, runtime: Runtime) {
   const { now, elapsed } = runtime
   const listener = await openListener(http, elapsed)
-  const counters = createCounters()
   /** Why the last run that tried could not use the mirror, until it can be written again. */
   let fault: string | null = null
 
@@ -36,7 +34,7 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
       if (error instanceof MirrorError) fault = error.message
     },
     onAnswer: ({ organization }: Job, status: number | null): void =>
-      counters.request(organization.name, status),
+      listener.onAnswer(organization.name, status),
     /** From now on it answers from this mirror. */
     serve(session: CommandSession, scheduler: Pick<Scheduler, 'isTicking'>): void {
       const { logger } = session
@@ -46,13 +44,11 @@ export async function listenFor(config: Config, http: NonNullable<Config['http']
           unusable: await unusable(session),
         }),
         status: () => openStatus(session, config, runtime, unusable(session)),
-        counters,
         onError: (err) => logger.error({ event: 'listener_failed', err }, 'the listener failed to answer'),
       })
       logger.info({ event: 'listening', url: listener.url }, `listening at ${listener.url}`)
     },
-    /** Until a mirror is served, it answers that there is none to use, and why. */
-    tellUnusable: (why: string): void => listener.serve(unusableSource(why, counters)),
+    tellUnusable: listener.tellUnusable,
     close: listener.close,
   }
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
 import type { JobStatus, Status } from '../report/status.ts'
 import { asOfText, daemonText, nextRunText, problemLines } from '../report/status-text.ts'
@@ -30,18 +29,7 @@ td[class] { white-space: nowrap; }
 }
 `
 
-/** Our own style alone, named by its hash. The page runs and loads nothing, and nothing may frame it. */
-export const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
-  // The empty icon, without which a browser asks for /favicon.ico.
-  'img-src data:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-/** The status page: the verdict, what to do, what is wrong, the lists. Everything from outside goes through `shown`. */
+/** The status page: the verdict, what to do, what is wrong, the lists. Everything from outside goes through `shown`. For want of its empty icon a browser would ask for /favicon.ico. */
 export async function pageHtml(status: Status): Promise<string> {
   const { verdict, next, notes, now, jobs } = status
   const title = shown(`${verdict.charAt(0).toUpperCase()}${verdict.slice(1)}`)

@@ -6,8 +6,8 @@ import { type Context, Hono } from 'hono'
 import { KnownError, MirrorError, systemCode, UsageError } from '../errors.ts'
 import type { Status } from '../report/status.ts'
 import { alarmText } from '../report/status-text.ts'
-import { type Counters, createCounters, metricsText } from './metrics.ts'
-import { CONTENT_SECURITY_POLICY, pageHtml } from './page.ts'
+import { createCounters, metricsText } from './metrics.ts'
+import { pageHtml } from './page.ts'
 
 /** Whether the process is well, for probes. */
 export interface Health {
@@ -22,27 +22,26 @@ export interface Source {
   health(): Promise<Health>
   /** Throws MirrorError. */
   status(): Promise<Status>
-  counters: Counters
   /** Gets an unexpected error, whose message is not shown to the client. */
   onError(error: unknown): void
 }
 
 /** Where no mirror is served. */
-export function unusableSource(why: string, counters = createCounters()): Source {
+function unusableSource(why: string): Source {
   return {
     health: async () => ({ stalled: null, unusable: why }),
     status: () => Promise.reject(new MirrorError(why)),
-    counters,
     onError: () => {},
   }
 }
 
 const NOT_FOUND = 'not found. There are: / /check /healthz /readyz /metrics /status.json\n'
 
-/** No other site may embed an answer, read it or open it in a frame, and no cache keeps it. */
+/** No other site may embed an answer, read it or open it in a frame, and no cache keeps it. The page runs nothing, and loads its own style alone. */
 const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
-  'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
   'X-Content-Type-Options': 'nosniff',
 }
@@ -53,6 +52,7 @@ const HEADERS: Readonly<Record<string, string>> = {
  */
 export async function openListener({ host, port }: { host: string; port: number }, elapsed: () => number) {
   let source = unusableSource('the mirror is being opened')
+  const counters = createCounters()
   const health = kept(() => source.health(), elapsed)
   const status = kept(() => source.status(), elapsed)
 
@@ -80,7 +80,7 @@ export async function openListener({ host, port }: { host: string; port: number 
       if (error instanceof KnownError) return null
       throw error
     })
-    const text = await metricsText(known, await health(), source.counters)
+    const text = await metricsText(known, await health(), counters)
     return context.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
   })
   app.get('/status.json', async (context) =>
@@ -114,9 +114,15 @@ export async function openListener({ host, port }: { host: string; port: number 
   return {
     /** Of the status page. */
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}/`,
+    /** Notes a request that has ended. */
+    onAnswer: counters.request,
     /** From now on it answers from this source; before, it says that the mirror is being opened. */
     serve(from: Source): void {
       source = from
+    },
+    /** From now on it answers that there is no mirror to use, and why. */
+    tellUnusable(why: string): void {
+      source = unusableSource(why)
     },
     /** Ends all connections at once. */
     async close(): Promise<void> {

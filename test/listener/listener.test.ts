@@ -1,7 +1,6 @@
 import got from 'got'
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../src/errors.ts'
-import { createCounters } from '../../src/listener/metrics.ts'
 import { kept, openListener, type Source } from '../../src/listener/server.ts'
 import { alarmText } from '../../src/report/status-text.ts'
 import { atEndOfFile } from '../helpers/at-end-of-file.ts'
@@ -18,7 +17,6 @@ async function listen(source: Partial<Source> | null = {}, elapsed = () => perfo
     listener.serve({
       health: async () => ({ stalled: null, unusable: null }),
       status: async () => WELL,
-      counters: createCounters(),
       onError: (error) => errors.push(error),
       ...source,
     })
@@ -49,7 +47,7 @@ describe('the listener', () => {
     expect(whole.headers).toMatchObject({
       'content-type': expect.stringMatching(type),
       'cache-control': 'no-store',
-      'content-security-policy': expect.stringMatching(/^default-src 'none';/),
+      'content-security-policy': expect.stringMatching(/^default-src 'none'; .*frame-ancestors 'none'$/),
       'x-content-type-options': 'nosniff',
     })
     expect(whole.headers).not.toHaveProperty('access-control-allow-origin')

@@ -1,7 +1,6 @@
 import fs from 'node:fs'
 import { chromium } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { createCounters } from '../../src/listener/metrics.ts'
 import { openListener } from '../../src/listener/server.ts'
 import { atEndOfFile } from '../helpers/at-end-of-file.ts'
 import { at, failedBy, listOf, statusOf } from '../helpers/status.ts'
@@ -27,7 +26,6 @@ describe.runIf(HAS_BROWSER)('the status page in a browser', () => {
     listener.serve({
       health: async () => ({ stalled: null, unusable: null }),
       status: async () => status,
-      counters: createCounters(),
       onError: () => {},
     })
     const browser = await chromium.launch({ executablePath: EXECUTABLE })
