@@ -1,6 +1,4 @@
 import { once } from 'node:events'
-import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
 import got, { RequestError } from 'got'
 
 /** What a ping says; the end of its address. */
@@ -74,16 +72,12 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
   }
 }
 
-/**
- * Follows no redirect, and takes no proxy from the environment, as the global agent may. Returns why the ping was not delivered (the
- * messages of got and Node may hold the address); null: it was.
- */
+/** Follows no redirect. Returns why the ping was not delivered (the messages of got and Node may hold the address); null: it was. */
 async function post(url: URL, body: string, userAgent: string, signal: AbortSignal): Promise<string | null> {
   try {
     const { statusCode } = await got.post(url, {
       body,
       headers: { 'content-type': 'text/plain; charset=utf-8', 'user-agent': userAgent },
-      agent: { http: new HttpAgent(), https: new HttpsAgent() },
       followRedirect: false,
       retry: { limit: 2, methods: ['POST'] },
       signal,
