@@ -16,7 +16,6 @@ import { readTokenFile } from './token-file.ts'
 import {
   ConfigError,
   type ConfigYaml,
-  didYouMean,
   formatKey,
   isMapping,
   type KeyPath,
@@ -161,8 +160,7 @@ function reportIssue(issue: Issue, values: Mapping, { report }: ConfigYaml): voi
   const value = path.reduce<unknown>((inside, part) => (inside as Mapping | undefined)?.[part], values)
   if (issue.code === 'unrecognized_keys')
     // The schema says which keys it knows.
-    for (const key of issue.keys)
-      report([...path, key], `is not a known key: ${didYouMean(key, issue.message.split(' '))}`)
+    for (const key of issue.keys) report([...path, key], `is not a known key; there are: ${issue.message}`)
   else if (issue.code === 'invalid_key') report(path, issue.issues[0]?.message ?? issue.message)
   else report(path, value === undefined ? 'is missing' : issue.message)
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isCron } from '../schedule/cron.ts'
 import { isPostgresAddress, parsePostgresAddress } from './postgres-address.ts'
 import { isToken } from './token-file.ts'
-import { didYouMean, type KeyPath, type Mapping, mappingOf } from './yaml.ts'
+import { type KeyPath, type Mapping, mappingOf } from './yaml.ts'
 
 // What each key of the file may be, also for editors. The values of the file are texts until these read them.
 
@@ -114,7 +114,7 @@ export function wordsForWrongType(issue: z.core.$ZodRawIssue): string | undefine
 
 /** A mapping of these keys alone. */
 function mapping<const Shape extends z.ZodRawShape>(shape: Shape) {
-  const known = Object.keys(shape).join(' ')
+  const known = Object.keys(shape).join(', ')
   return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? known : undefined) })
 }
 
@@ -308,10 +308,7 @@ export function checkAcrossKeys(
     if (one.token === undefined && one.tokenFile === undefined)
       report([...path, 'token'], `is missing: it or tokenFile must be there, best as token: \${NAME}`)
     for (const name of Object.keys(mappingOf(one.collections)).filter((given) => !names.includes(given)))
-      report(
-        [...path, 'collections', name],
-        `is not under collections at the top. ${didYouMean(name, names)}`,
-      )
+      report([...path, 'collections', name], `is not under collections; there are: ${names.join(', ')}`)
   }
 }
 

@@ -61,22 +61,18 @@ export function parseYaml(file: string, text: string): ConfigYaml {
   }
 
   function read(): unknown {
-    const wrong = 'an alias (*name) stands for nothing, itself or too much: write it out, or in quotes'
     visit(document, {
       Alias(_key, node) {
-        if (!node.resolve(document)) report(node.range?.[0] ?? 0, '', wrong)
+        if (!node.resolve(document))
+          report(
+            node.range?.[0] ?? 0,
+            '',
+            'this alias (*name) stands for nothing: write it out, or in quotes',
+          )
       },
     })
     end()
-    try {
-      const values: unknown = document.toJS({ maxAliasCount: 10_000 })
-      // Throws for one that holds itself.
-      JSON.stringify(values)
-      return values
-    } catch {
-      report(0, '', wrong)
-      return end()
-    }
+    return document.toJS({ maxAliasCount: -1 })
   }
 
   /** What aliases and merged mappings hold is placed where they are used. */
@@ -102,30 +98,4 @@ export function formatKey(path: KeyPath): string {
     return /^[\w-]+$/.test(part) ? `.${part}` : `[${JSON.stringify(part.replace(/[:{].*$/s, '...'))}]`
   })
   return parts.join('').replace(/^\./, '')
-}
-
-const plain = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, '')
-
-/** Names the known word that was probably meant, else all that are known. */
-export function didYouMean(word: string, known: readonly string[]): string {
-  const near = known.map((name) => ({ name, distance: editDistance(plain(word), plain(name)) }))
-  const [best] = near.toSorted((a, b) => a.distance - b.distance)
-  const isNear = best !== undefined && best.distance <= Math.ceil(best.name.length / 3)
-  return isNear ? `did you mean ${best.name}?` : `known here: ${known.join(', ')}`
-}
-
-/** How many letters to insert, remove or replace to turn one word into the other (Levenshtein). */
-function editDistance(from: string, to: string): number {
-  const costs = Array.from({ length: to.length + 1 }, (_, column) => column)
-  for (let row = 1; row <= from.length; row++) {
-    let diagonal = row - 1
-    costs[0] = row
-    for (let column = 1; column <= to.length; column++) {
-      const above = costs[column] ?? 0
-      const replaced = diagonal + (from[row - 1] === to[column - 1] ? 0 : 1)
-      costs[column] = Math.min(above + 1, (costs[column - 1] ?? 0) + 1, replaced)
-      diagonal = above
-    }
-  }
-  return costs[to.length] ?? 0
 }

@@ -22,8 +22,7 @@ const OTHER = '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed'
 
 describe('a configuration is refused, at its place and in words, with', () => {
   it.each<Row>([
-    ['concurency: 4', '7:1  concurency', 'did you mean concurrency?'],
-    ['zzz: 1', '7:1  zzz', 'known here: api, rateLimit,'],
+    ['concurency: 4', '7:1  concurency', 'not a known key; there are: api, rateLimit,'],
     ['"token:secret": 1', '7:1  ["token..."]', 'not a known key'],
     ['concurrency: 1.5', '7:1  concurrency', 'expected int'],
     ['concurrency: 101', '7:1  concurrency', 'to be <=100'],
@@ -51,7 +50,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['ping: https://me@hc.example.com/a', '7:1  ping', 'an http or https address'],
     ['ping: https://hc.example.com:x/a', '7:1  ping', 'an http or https address'],
     ['refresh: 5m', '7:1  refresh', 'must be a mapping of every and share, or false'],
-    ['refresh: { shares: 1 }', '7:12  refresh.shares', 'did you mean share?'],
+    ['refresh: { shares: 1 }', '7:12  refresh.shares', 'there are: every, share'],
     ['rateLimit: 5', '7:1  rateLimit', 'must be a mapping'],
     ['collections: 5', '7:1  collections', 'must be a mapping'],
     ['collections: { orders: { ignore: a } }', '7:26  collections.orders.ignore', 'must be a list'],
@@ -63,11 +62,15 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['collections: { orders_RAW: {} }', '7:16  collections.orders_RAW', 'one of its tables'],
     ['collections: { sync_x: {} }', '7:16  collections.sync_x', 'none of the mirror itself'],
     ['collections: { Orders: {} }', '7:16  collections.Orders', 'name of another collection'],
-    ['    collections: { order: {} }', '7:20  organizations[0].collections.order', 'did you mean orders?'],
+    [
+      '    collections: { order: {} }',
+      '7:20  organizations[0].collections.order',
+      'there are: orders, establishments',
+    ],
     [
       '    collections: { orders: { key: x } }',
       '7:30  organizations[0].collections.orders.key',
-      'known here',
+      'not a known key',
     ],
     ['    tokenFile: x', '7:5  organizations[0].tokenFile', 'keep one of the two'],
     [`  - { id: ${ACME}, name: b, token: x }`, '7:7  organizations[1].id', 'that of another organization'],
@@ -116,23 +119,14 @@ describe('a configuration is refused, at its place and in words, with', () => {
     expect(problemsOf(text)).toContainEqual(expect.stringContaining(`${place}  ${message}`))
   })
 
-  it('the same key twice, an alias of nothing or of itself, or aliases that multiply', () => {
-    const levels = Array.from({ length: 12 }, (_, level) =>
-      level === 0 ? 'a0: &a0 x' : `a${level}: &a${level} [${`*a${level - 1}, `.repeat(10)}]`,
-    )
-
+  it('the same key twice, or an alias of nothing', () => {
     expect(problemsOf(`${SMALLEST}concurrency: 2\nconcurrency: 3\n`)).toEqual([
       '8:1  this key is given twice: keep one of the two',
     ])
     expect(problemsOf('a: 1\nb: *q\nc: *r\n')).toEqual([
-      expect.stringContaining('2:4  an alias'),
-      expect.stringContaining('3:4  an alias'),
+      expect.stringContaining('2:4  this alias'),
+      expect.stringContaining('3:4  this alias'),
     ])
-    for (const schedule of ['*cron', '&cron [*cron]'])
-      expect(problemsOf(`${SMALLEST}schedule: ${schedule}\n`)).toEqual([
-        expect.stringContaining('an alias (*name)'),
-      ])
-    expect(problemsOf(levels.join('\n'))[0]).toContain('an alias (*name)')
   })
 
   it('nothing in it, or no file', () => {
