@@ -287,9 +287,8 @@ export function checkAcrossKeys(
   const placeOf = (path: unknown) => resolve(dirname(file), String(path))
   if (publish !== undefined && isPostgresAddress(String(mirror)))
     report(['publish'], 'copies a mirror in a file, and this one is on a server')
-  const files = ['', '-wal', '-shm'].map((end) => placeOf(mirror) + end)
-  if (publish !== undefined && [file, ...files].includes(placeOf(publish)))
-    report(['publish'], 'is a file of database, or this one')
+  if (publish !== undefined && placeOf(publish) === placeOf(mirror))
+    report(['publish'], 'is the file of database')
 
   const names = collectionNames(mappingOf(collections))
   for (const [index, name] of names.entries())
