@@ -121,35 +121,7 @@ export function sortedJson(record: Readonly<Record<string, unknown>>): string {
  *   arrays; a name that itself has dots matches as plain text.
  */
 export function sameJson(a: JsonValue, b: JsonValue, ignore: ReadonlySet<string>): boolean {
-  return ignore.size === 0 ? same(a, b) : differingFields(a, b, ignore).next().done === true
-}
-
-function same(a: JsonValue, b: JsonValue): boolean {
-  if (a === b) return true
-  if (isNumber(a)) return isNumber(b) && sameNumber(a, b)
-  if (a === null || b === null || typeof a !== 'object' || typeof b !== 'object' || isNumber(b)) return false
-  if (Array.isArray(a)) return Array.isArray(b) && sameArray(a, b)
-  return !Array.isArray(b) && sameObject(a, b)
-}
-
-function isNumber(value: JsonValue): value is number | RawNumber {
-  return typeof value === 'number' || isRawNumber(value)
-}
-
-function sameNumber(a: number | RawNumber, b: number | RawNumber): boolean {
-  // Unequal plain numbers have unequal values: the text of each is the shortest of its value.
-  if (typeof a === 'number' && typeof b === 'number') return false
-  return canonicalNumber(numberText(a)) === canonicalNumber(numberText(b))
-}
-
-function sameArray(a: readonly JsonValue[], b: readonly JsonValue[]): boolean {
-  return a.length === b.length && a.every((value, index) => same(value, b[index] ?? null))
-}
-
-function sameObject(a: JsonObject, b: JsonObject): boolean {
-  const names = Object.keys(a)
-  if (names.length !== Object.keys(b).length) return false
-  return names.every((name) => Object.hasOwn(b, name) && same(a[name] ?? null, b[name] ?? null))
+  return differingFields(a, b, ignore).next().done === true
 }
 
 /**
@@ -164,7 +136,7 @@ export function* differingFields(
   at: readonly string[] = [],
 ): Generator<string[]> {
   if (!isJsonObject(a) || !isJsonObject(b)) {
-    if (!same(a, b)) yield [...at]
+    if (!sameValue(a, b)) yield [...at]
     return
   }
   for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
@@ -174,6 +146,20 @@ export function* differingFields(
     if (left === undefined || right === undefined) yield path
     else yield* differingFields(left, right, ignore, path)
   }
+}
+
+/** Of values that are not both objects. */
+function sameValue(a: JsonValue, b: JsonValue): boolean {
+  if (a === b) return true
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((value, index) => sameJson(value, b[index] ?? null, NOTHING))
+  return isNumber(a) && isNumber(b) && canonicalNumber(numberText(a)) === canonicalNumber(numberText(b))
+}
+
+const NOTHING: ReadonlySet<string> = new Set()
+
+function isNumber(value: JsonValue): value is number | RawNumber {
+  return typeof value === 'number' || isRawNumber(value)
 }
 
 /** Only the object's own fields: a field may be called `constructor`. */
