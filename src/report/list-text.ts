@@ -88,7 +88,7 @@ function causeText(code: string, message: string | null, { organization, collect
 
 /** What is worth knowing of a list beside what is wrong with it. */
 export function notesOf(row: StatusRow, job: JobStatus, { maxAge, fresh, now }: StatusFacts): string[] {
-  const { waiting_until: until, waiting_for, error_code: code, last_run_at: at } = row
+  const { waiting_until: until, waiting_for } = row
   const notes = [
     job.too_old === true && `older than --max-age ${maxAge?.typed}`,
     job.too_stale === true &&
@@ -98,13 +98,6 @@ export function notesOf(row: StatusRow, job: JobStatus, { maxAge, fresh, now }: 
       `no longer in the configuration; its rows stay, or go with: admin-mirror forget --org ${row.organization_id} --collection ${shellWord(row.collection)} --yes`,
     progressText(row, job),
     until !== null && `waits until ${until} (${inWords(Date.parse(until) - now)}): ${waiting_for}`,
-    // Of a run after which the list is not failing.
-    job.problem === null &&
-      code !== null &&
-      at !== null &&
-      // Since then all rows that it held back may have been listed again.
-      !(code === 'REMOVALS_HELD' && row.removals_held === 0) &&
-      `last run ${inWords(now - Date.parse(at))} ago: ${causeText(code, row.error_message, row)}`,
     row.removals_held > 0 && job.state !== 'removals held back' && removalsText(row),
   ]
   return notes.filter((note) => typeof note === 'string')

@@ -162,8 +162,8 @@ export function stepsOfTheWhole(
     daemon: { running, processes },
   }: Pick<Status, 'unusable' | 'unpublished' | 'daemon'>,
   { isConfigLost, isShared }: Pick<StatusFacts, 'isConfigLost' | 'isShared'>,
-  restart: string | null,
 ): NextStep[] {
+  const restart = restartText(processes)
   const living = processes.filter((one) => one.running).map(({ pid }) => pid)
   const all: readonly (readonly [isNeeded: boolean, say: string, command: string | null])[] = [
     [

@@ -3,7 +3,7 @@ import { isAhead } from '../clock.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { misfitText, notesOf, type Problem, problemOf } from './list-text.ts'
-import { type NextStep, nextStep, restartText, stepsOf, stepsOfTheWhole } from './next-step.ts'
+import { type NextStep, nextStep, stepsOf, stepsOfTheWhole } from './next-step.ts'
 import { timeLeft } from './time-left.ts'
 import { checkExitCode, gravestFirst, isOverdue, type State, stateOf, verdict } from './verdict.ts'
 
@@ -103,17 +103,17 @@ export function createStatus(facts: StatusFacts): Status {
   const { database, config, unusable, unpublished, now, isConfigLost } = facts
   const processes = [...facts.daemons]
   const isServed = processes.some(({ running }) => running)
-  const restart = restartText(processes)
-  const lists = facts.lists.map((list) => ({ ...list, row: presentRow(list, facts) }))
-  const known = lists.map(({ row, plan, tokenPlace }) => {
-    const job = jobStatus(row, plan, facts)
+  const isOutdated = processes.some(({ outdated }) => outdated)
+  const known = facts.lists.map((list) => {
+    const row = presentRow(list, facts)
+    const job = jobStatus(row, list.plan, facts)
     const isTooOld = job.too_old === true || job.too_stale === true
-    const context = { isTooOld, tokenPlace, isServed, isOutdated: restart !== null }
-    const step = unusable === null ? nextStep(row, job.state, context) : null
-    // A `start` with an older configuration may have another schedule, or not know the list.
-    if (plan?.nextRunAt != null && unusable === null && restart === null)
-      job.next_run_at = new Date(plan.nextRunAt).toISOString()
-    return { list: job, state: job.state, step }
+    const context = { isTooOld, tokenPlace: list.tokenPlace, isServed, isOutdated }
+    return {
+      list: job,
+      state: job.state,
+      step: unusable === null ? nextStep(row, job.state, context) : null,
+    }
   })
   const told = {
     now: new Date(now).toISOString(),
@@ -130,7 +130,7 @@ export function createStatus(facts: StatusFacts): Status {
     database,
     verdict: verdict(told, isConfigLost),
     check_exit_code: checkExitCode(told, isConfigLost),
-    next: [...stepsOfTheWhole(told, facts, restart), ...stepsOf(gravestFirst(known))],
+    next: [...stepsOfTheWhole(told, facts), ...stepsOf(gravestFirst(known))],
     notes: [
       ...(unpublished === null ? [] : [`nothing could be published: ${unpublished}`]),
       ...facts.misfits.map(misfitText),
@@ -156,7 +156,7 @@ function presentRow({ row, plan }: ListFacts, { now, unusable }: StatusFacts): S
 }
 
 function jobStatus(row: StatusRow, plan: JobPlan | null, facts: StatusFacts): JobStatus {
-  const { now, maxAge, fresh } = facts
+  const { now, maxAge, fresh, unusable, daemons } = facts
   const { walk_origin, walk_rows_seen: seen, walk_total: total } = row
   const isOlder = (since: string | null, most: MostAge | null) => {
     if (most === null) return null
@@ -165,6 +165,9 @@ function jobStatus(row: StatusRow, plan: JobPlan | null, facts: StatusFacts): Jo
   }
   const overdue = plan && isOverdue(row, plan.dueAt, now)
   const state = stateOf(row, overdue === true)
+  // A `start` with an older configuration may have another schedule, or not know the list.
+  const isPlanKnown = unusable === null && !daemons.some(({ outdated }) => outdated)
+  const nextRunAt = isPlanKnown ? (plan?.nextRunAt ?? null) : null
   const job: JobStatus = {
     ...(Object.fromEntries(facts.columns.map((name) => [name, row[name]])) as unknown as ListRow),
     state,
@@ -178,7 +181,7 @@ function jobStatus(row: StatusRow, plan: JobPlan | null, facts: StatusFacts): Jo
         : Math.floor((100 * Math.min(seen, total)) / total),
     walk_left_ms: walkLeft(row, now),
     waiting_until: row.waiting_until,
-    next_run_at: null,
+    next_run_at: nextRunAt === null ? null : new Date(nextRunAt).toISOString(),
     overdue,
     failing_code: row.failing_since === null ? null : row.failing_code,
     too_old: isOlder(row.as_of, maxAge),

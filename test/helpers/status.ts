@@ -18,7 +18,6 @@ export function failedBy(code = 'NETWORK', message = 'away'): Partial<StatusRow>
     failing_message: message,
     last_run_status: 'failed',
     error_code: code,
-    error_message: message,
   }
 }
 

@@ -82,9 +82,6 @@ it.each<[Partial<StatusRow>, notes: string[]]>([
       `the API no longer lists 300 of the 1,500 rows, and ${STAY}, since they are more than the limit of one walk`,
     ],
   ],
-  // All were listed again since.
-  [{ error_code: 'REMOVALS_HELD', error_message: 'held: sync --accept-removals' }, []],
-  [{ error_code: 'NETWORK', error_message: 'away' }, ['last run 5 minutes ago: NETWORK: away']],
   [
     { ...RUNNING, running: false, configured: 0 },
     [

@@ -49,7 +49,6 @@ const DETAILS = {
   /** The process that works on it, or did so when it died. Keep it out of all output. */
   owner: column<string | null>('job.owner'),
   held_reason: column<string | null>('organizations.held_reason'),
-  error_message: column<string | null>('run.error_message'),
   /** Of the last run that failed. */
   failing_code: column<string | null>('job.failing_code'),
   failing_message: column<string | null>('job.failing_message'),
