@@ -65,7 +65,6 @@ function mirrorStatus(
     fresh,
     misfits,
     unpublished: config?.publish == null ? null : unpublished,
-    isShared: config !== null && config.postgres !== null,
     columns: LIST_COLUMNS,
     lists: config ? configuredLists(config, jobs, now) : jobs.map(withoutConfig),
     daemons: daemons.map(({ configuration, ...one }) => ({

@@ -1,7 +1,7 @@
 import { ERRORS } from '../errors.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import { grouped, printable, shellWord } from '../text.ts'
-import type { DaemonProcess, Status, StatusFacts } from './status.ts'
+import type { DaemonProcess, Status } from './status.ts'
 import { isErrorCode, type State } from './verdict.ts'
 
 /** What somebody has to do. */
@@ -156,40 +156,31 @@ function optionsOf(name: string, values: ReadonlySet<string>): string {
 
 /** What to do that is not about a list. */
 export function stepsOfTheWhole(
-  {
-    unusable,
-    unpublished,
-    daemon: { running, processes },
-  }: Pick<Status, 'unusable' | 'unpublished' | 'daemon'>,
-  { isConfigLost, isShared }: Pick<StatusFacts, 'isConfigLost' | 'isShared'>,
+  { unusable, unpublished, daemon }: Pick<Status, 'unusable' | 'unpublished' | 'daemon'>,
+  isConfigLost: boolean,
 ): NextStep[] {
-  const restart = restartText(processes)
-  const living = processes.filter((one) => one.running).map(({ pid }) => pid)
-  const all: readonly (readonly [isNeeded: boolean, say: string, command: string | null])[] = [
-    [
-      unusable !== null,
-      'mend what the first line says: a start that runs goes on by itself then, and what the mirror holds can be queried meanwhile',
-      null,
-    ],
-    [
-      unpublished !== null,
-      'mend why nothing is published, which is tried again after the next runs',
-      'admin-mirror check',
-    ],
-    [restart !== null, restart ?? '', null],
-    [isConfigLost, 'mend the configuration file, with which no command can begin', 'admin-mirror check'],
-    [
-      processes.length > 0 && running === false,
-      'start the daemon again, by its service if it has one',
-      'admin-mirror start',
-    ],
-    [
-      !isShared && living.length > 1,
-      `stop all daemons but one, since each of them reads every list: ${living.join(', ')}`,
-      null,
-    ],
+  const restart = restartText(daemon.processes)
+  const steps = [
+    unusable !== null && {
+      say: 'mend what the first line says: a start that runs goes on by itself then, and what the mirror holds can be queried meanwhile',
+      command: null,
+    },
+    unpublished !== null && {
+      say: 'mend why nothing is published, which is tried again after the next runs',
+      command: 'admin-mirror check',
+    },
+    restart !== null && { say: restart, command: null },
+    isConfigLost && {
+      say: 'mend the configuration file, with which no command can begin',
+      command: 'admin-mirror check',
+    },
+    daemon.running === false &&
+      daemon.processes.length > 0 && {
+        say: 'start the daemon again, by its service if it has one',
+        command: 'admin-mirror start',
+      },
   ]
-  return all.flatMap(([isNeeded, say, command]) => (isNeeded ? [{ say, command }] : []))
+  return steps.filter((step) => step !== false)
 }
 
 /** Null where no `start` has an older configuration. */

@@ -91,8 +91,6 @@ export interface StatusFacts extends Pick<Status, 'database' | 'config' | 'unusa
   daemons: readonly DaemonProcess[]
   /** Whether the process that tells cannot read its configuration any more: a `status` that is typed exits with 2. */
   isConfigLost: boolean
-  /** Whether its daemons divide the lists, as on a server; on a file each of them reads all. */
-  isShared: boolean
   misfits: readonly MisfitColumn[]
   /** `--max-age` and `--fresh`. */
   maxAge: MostAge | null
@@ -130,7 +128,7 @@ export function createStatus(facts: StatusFacts): Status {
     database,
     verdict: verdict(told, isConfigLost),
     check_exit_code: checkExitCode(told, isConfigLost),
-    next: [...stepsOfTheWhole(told, facts), ...stepsOf(gravestFirst(known))],
+    next: [...stepsOfTheWhole(told, isConfigLost), ...stepsOf(gravestFirst(known))],
     notes: [
       ...(unpublished === null ? [] : [`nothing could be published: ${unpublished}`]),
       ...facts.misfits.map(misfitText),

@@ -20,7 +20,7 @@ interface StateFacts {
 }
 
 /** What a list can be, the gravest first. A run under way changes nothing of what is an alarm. */
-const TABLE = {
+export const STATES = {
   'write failed': alarm(4, 'could not use the mirror', (row) => row.failing_code === 'DATABASE'),
   'token refused': alarm(3, 'held for a refused token', (row) => row.held_since !== null),
   'removals held back': alarm(5, 'with removals held back', (row) => row.removals_held > 0),
@@ -40,9 +40,7 @@ const TABLE = {
   'not configured': state('quiet', null, () => true),
 }
 
-export type State = keyof typeof TABLE
-
-export const STATES: Readonly<Record<State, StateFacts>> = TABLE
+export type State = keyof typeof STATES
 
 const ORDER = Object.keys(STATES) as State[]
 

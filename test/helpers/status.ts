@@ -80,7 +80,6 @@ export function statusOf(lists: readonly ListFacts[], more: Partial<StatusFacts>
     fresh: null,
     misfits: [],
     columns: LIST_COLUMNS,
-    isShared: false,
     now: NOW,
     lists,
     daemons: [daemon(1)],

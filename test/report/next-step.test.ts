@@ -99,7 +99,6 @@ describe('the next step', () => {
   it.each([
     ['died', { daemons: [daemon(1, false)] }, /admin-mirror start$/],
     ['cannot read its file', { isConfigLost: true }, /^mend the configuration file.*admin-mirror check$/],
-    ['runs twice', { daemons: [daemon(1), daemon(2)] }, /^stop all daemons but one, .*: 1, 2$/],
   ])('of a daemon that %s is not about a list', (_, facts, step) => {
     expect(statusOf([listOf('acme')], facts).next.map(stepText)).toEqual([expect.stringMatching(step)])
   })
