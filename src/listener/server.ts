@@ -66,8 +66,8 @@ export async function openListener({ host, port }: { host: string; port: number 
   app.get('/healthz', async (context) => probe(context, (await health()).stalled))
   app.get('/readyz', async (context) => probe(context, (await health()).unusable))
   app.get('/check', async (context) => {
-    const { stalled, unusable } = await health()
-    if (stalled !== null || unusable !== null) return probe(context, stalled ?? unusable)
+    const { stalled } = await health()
+    if (stalled !== null) return probe(context, stalled)
     const known = await status()
     if (known.check_exit_code !== 0) return probe(context, alarmText(known))
     // What is said beside needs somebody, and is no alarm.

@@ -109,11 +109,14 @@ describe('health', () => {
     ],
     [
       'on a full disk',
-      { health: async () => ({ stalled: null, unusable: 'the disk is full' }) },
+      {
+        health: async () => ({ stalled: null, unusable: 'the disk is full' }),
+        status: async () => statusOf([listOf('acme')], { unusable: 'the disk is full' }),
+      },
       {
         healthz: [200, 'ok\n'],
         readyz: [503, 'the disk is full\n'],
-        check: [503, 'the disk is full\n'],
+        check: [503, /^the disk is full\nnext: /],
         metrics: [200, /scheduler_ticking 1\n.*admin_mirror_usable 0\n/s],
       },
     ],
