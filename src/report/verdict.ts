@@ -1,7 +1,7 @@
 import { isAhead } from '../clock.ts'
 import { ERRORS, type ErrorCode, worstExitCode } from '../errors.ts'
 import type { StatusRow } from '../store/core/status.ts'
-import { counted, grouped, inWords } from '../text.ts'
+import { grouped, inWords } from '../text.ts'
 import type { JobStatus, Status } from './status.ts'
 
 // The one policy of all who tell how things are: the state of each list, whether that is an alarm, and the sentence for all of them.
@@ -189,7 +189,7 @@ export function isErrorCode(code: string): code is ErrorCode {
 function asides({ config, daemon: { running, processes }, unpublished }: Told): string[] {
   const died = processes.filter((one) => !one.running).length
   const texts = [
-    died > 0 && `${died} of ${counted(processes.length, 'daemon')} died`,
+    died > 0 && `${died} of ${processes.length} daemons died`,
     config !== null && running === false && died === 0 && 'no daemon runs',
     unpublished !== null && 'the published file is older than the mirror',
     processes.some(({ outdated }) => outdated) &&

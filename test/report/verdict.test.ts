@@ -28,7 +28,7 @@ describe('the verdict', () => {
     [{}, {}, 0, 'are well'],
     [{ daemons: [daemon(1), daemon(2, false)] }, {}, 0, 'are well; 1 of 2 daemons died'],
     [{ daemons: [] }, {}, 0, 'are well; no daemon runs'],
-    [{ daemons: [daemon(1, false)] }, {}, 0, 'are well; 1 of 1 daemon died'],
+    [{ daemons: [daemon(1, false)] }, {}, 0, 'are well; 1 of 1 daemons died'],
     [{ unpublished: 'EROFS' }, {}, 0, 'are well; the published file is older than the mirror'],
     [
       { daemons: [daemon(1, true, true)] },
