@@ -19,15 +19,17 @@ export function parseDuration(typed: string): number | null {
   return ms <= LONGEST_MS ? ms : null
 }
 
-const DURATION = `must be a duration with its unit, like 500ms, 30s, 5m, 24h or 90d, and at most ${LONGEST_MS / UNITS.d}d`
-
-function duration() {
+function duration(most = LONGEST_MS) {
+  const must = `must be a duration with its unit, like 500ms, 30s, 5m, 24h or 90d, and at most ${most / UNITS.d}d`
   return z
-    .string(DURATION)
-    .refine((typed) => parseDuration(typed) !== null, DURATION)
+    .string(must)
+    .refine((typed) => (parseDuration(typed) ?? Number.POSITIVE_INFINITY) <= most, must)
     .transform((typed) => parseDuration(typed) ?? 0)
     .meta({ type: 'string', pattern: '^0*[1-9]\\d*(ms|s|m|h|d)$' })
 }
+
+/** For waits on a timer of Node: one that is longer ends at once. */
+const wait = () => duration(24 * UNITS.d)
 
 const NUMBER = /^\d+(?:\.\d+)?$/
 const number = (range: z.ZodNumber, must = 'must be a number like 300 or 0.5') =>
@@ -135,7 +137,7 @@ function nullable<Value extends z.ZodType>(value: Value, meaning: string) {
 
 /** How lists are kept fresh. */
 export const Refresh = mapping({
-  every: key(duration(), '5m', 'How often the newest end of each list is read'),
+  every: key(wait(), '5m', 'How often the newest end of each list is read'),
   share: key(percent(0.1), '10', 'Percent of the rate limit that refreshes may use'),
 })
 const refresh = z
@@ -218,7 +220,7 @@ const organization = mapping({
 export const FileSchema = mapping({
   api: mapping({
     baseUrl: baseUrl.describe('Address of the API, a path prefix included; no user name, query or fragment'),
-    timeout: key(duration(), '30s', 'Timeout of one request, including its body'),
+    timeout: key(wait(), '30s', 'Timeout of one request, including its body'),
     maxResponseBytes: key(whole(1024), '33554432', 'Largest answer that is read, decompressed'),
   }).describe('The API that is mirrored'),
   rateLimit: section('How fast requests may be sent', {
@@ -229,13 +231,13 @@ export const FileSchema = mapping({
     ),
     sharePercent: key(percent(1), '100', "Our share of the server's limit, in percent"),
     scope: key(z.enum(['token', 'organization', 'all']), 'token', 'Who shares one budget'),
-    fallbackWait: key(duration(), '60s', 'Pause after a 429 that announces none'),
+    fallbackWait: key(wait(), '60s', 'Pause after a 429 that announces none'),
     maxWait: key(duration(), '15m', 'Longest pause to wait for; beyond it the run stops where it is'),
   }),
   retry: section('Further tries after faults that pass by themselves; a 429 is none', {
     attempts: key(whole(1), '5', 'Tries of one page for faults that pass by themselves'),
-    minDelay: key(duration(), '1s', 'Shortest wait between two tries of a page'),
-    maxDelay: key(duration(), '60s', 'Longest wait between two tries; never less than minDelay'),
+    minDelay: key(wait(), '1s', 'Shortest wait between two tries of a page'),
+    maxDelay: key(wait(), '60s', 'Longest wait between two tries; never less than minDelay'),
   }),
   database: key(
     database,

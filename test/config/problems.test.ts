@@ -30,6 +30,8 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['resumeWithin: 24', '7:1  resumeWithin', 'must be a duration with its unit, like 500ms'],
     ['resumeWithin: 0s', '7:1  resumeWithin', 'must be a duration'],
     ['keepRuns: 36501d', '7:1  keepRuns', 'must be a duration'],
+    // Node ends a longer wait at once.
+    ['rateLimit: { fallbackWait: 25d }', '7:14  rateLimit.fallbackWait', 'at most 24d'],
     ['schedule: hourly', '7:1  schedule', 'must be a cron expression of 5 or 6 fields in quotes'],
     ['timezone: Mars/Olympus', '7:1  timezone', 'Europe/Paris'],
     ["timezone: '+05:37'", '7:1  timezone', 'Europe/Paris'],
