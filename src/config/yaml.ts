@@ -61,18 +61,22 @@ export function parseYaml(file: string, text: string): ConfigYaml {
   }
 
   function read(): unknown {
+    const wrong = 'an alias (*name) stands for nothing or itself: write it out, or in quotes'
     visit(document, {
       Alias(_key, node) {
-        if (!node.resolve(document))
-          report(
-            node.range?.[0] ?? 0,
-            '',
-            'this alias (*name) stands for nothing: write it out, or in quotes',
-          )
+        if (!node.resolve(document)) report(node.range?.[0] ?? 0, '', wrong)
       },
     })
     end()
-    return document.toJS({ maxAliasCount: -1 })
+    const values: unknown = document.toJS({ maxAliasCount: -1 })
+    try {
+      // Throws for one that holds itself.
+      JSON.stringify(values)
+      return values
+    } catch {
+      report(0, '', wrong)
+      return end()
+    }
   }
 
   /** What aliases and merged mappings hold is placed where they are used. */

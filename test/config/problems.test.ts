@@ -117,14 +117,18 @@ describe('a configuration is refused, at its place and in words, with', () => {
     expect(problemsOf(text)).toContainEqual(expect.stringContaining(`${place}  ${message}`))
   })
 
-  it('the same key twice, or an alias of nothing', () => {
+  it('the same key twice, or an alias of nothing or of itself', () => {
     expect(problemsOf(`${SMALLEST}concurrency: 2\nconcurrency: 3\n`)).toEqual([
       '8:1  this key is given twice: keep one of the two',
     ])
     expect(problemsOf('a: 1\nb: *q\nc: *r\n')).toEqual([
-      expect.stringContaining('2:4  this alias'),
-      expect.stringContaining('3:4  this alias'),
+      expect.stringContaining('2:4  an alias'),
+      expect.stringContaining('3:4  an alias'),
     ])
+    for (const schedule of ['*cron', '&cron [*cron]'])
+      expect(problemsOf(`${SMALLEST}schedule: ${schedule}\n`)).toEqual([
+        expect.stringContaining('an alias (*name)'),
+      ])
   })
 
   it('nothing in it, or no file', () => {
