@@ -2,18 +2,17 @@ import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
 import type { WorkerScheduler } from '../schedule/workers.ts'
 import { keyOf, type RefreshPlan } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
-import type { SelectedJob } from './selection.ts'
+import type { ConfiguredJob } from './selection.ts'
 
-/** A list that `start` reads, and its schedule. */
-export interface PlannedJob {
-  selected: SelectedJob
-  scheduled: ScheduledJob
+/** A list that `start` reads by its schedule. */
+export interface PlannedJob extends ScheduledJob {
+  list: ConfiguredJob
 }
 
 export interface KeepFreshOptions {
   jobs: readonly PlannedJob[]
   /** Refreshes a list if that is still due. Returns whether that failed. */
-  read: (selected: SelectedJob) => Promise<boolean>
+  read: (list: ConfiguredJob) => Promise<boolean>
   plan: Pick<RefreshPlan, 'update' | 'next' | 'budgets'>
   scheduler: Pick<Scheduler, 'isRunning' | 'runBetween'> & Partial<Pick<WorkerScheduler, 'hasBudget'>>
   runtime: Pick<Runtime, 'now' | 'sleep'>
@@ -31,16 +30,16 @@ const AGAIN_AFTER_MS = 60_000
 export async function keepFresh(options: KeepFreshOptions): Promise<void> {
   const { jobs, read, plan, scheduler, signal } = options
   const { now, sleep } = options.runtime
-  const byKey = new Map(jobs.map((job) => [keyOf(job.selected), job]))
+  const byKey = new Map(jobs.map((job) => [keyOf(job.list), job]))
   const failedAt = new Map<PlannedJob, number>()
-  const everies = jobs.flatMap(({ selected: { organization } }) => organization.refresh || [])
+  const everies = jobs.flatMap(({ list }) => list.organization.refresh || [])
   // In between, what was sent for newest ends may be carried, and older pages have their turn.
   const pause = Math.min(LOOK_EVERY_MS, ...everies.map(({ every }) => Math.max(SHORTEST_PAUSE_MS, every / 2)))
 
   /** Whether a list is read already, belongs to no schedule of this process, or could not be begun a moment ago. */
-  function isTaken(selected: SelectedJob): boolean {
-    const job = byKey.get(keyOf(selected))
-    if (!job || scheduler.isRunning(job.scheduled)) return true
+  function isTaken(list: ConfiguredJob): boolean {
+    const job = byKey.get(keyOf(list))
+    if (!job || scheduler.isRunning(job)) return true
     const since = now() - (failedAt.get(job) ?? Number.NEGATIVE_INFINITY)
     // A time in the future was noted before the clock was set back.
     return since >= 0 && since < AGAIN_AFTER_MS
@@ -52,12 +51,12 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
     await plan.update().catch(() => {})
     // Of workers that share a mirror one has the budget. Another one may still be at a list of it: both are charged.
     const isOurs = scheduler.hasBudget?.(budget) ?? true
-    const selected = isOurs && !signal.aborted ? plan.next(budget, isTaken) : null
-    const job = selected && byKey.get(keyOf(selected))
+    const list = isOurs && !signal.aborted ? plan.next(budget, isTaken) : null
+    const job = list && byKey.get(keyOf(list))
     if (!job) return false
     let hasFailed = true
-    await scheduler.runBetween(job.scheduled, async () => {
-      hasFailed = await read(job.selected)
+    await scheduler.runBetween(job, async () => {
+      hasFailed = await read(job.list)
     })
     if (hasFailed) failedAt.set(job, now())
     return true

@@ -6,7 +6,7 @@ import { nextReading } from '../sync/refresh/worth.ts'
 import type { Store } from '../sync/store.ts'
 import type { PageSource } from '../sync/types.ts'
 import { jobKey } from '../text.ts'
-import type { SelectedJob } from './selection.ts'
+import type { ConfiguredJob } from './selection.ts'
 
 export type RefreshPlan = ReturnType<typeof createRefreshPlan>
 
@@ -20,7 +20,7 @@ export interface RefreshPlanOptions {
 
 /** A list that is refreshed. `state`: null until it was read whole. */
 interface List extends Pick<RefreshPolicy, 'every' | 'walkEvery'> {
-  selected: SelectedJob
+  job: ConfiguredJob
   budget: string
   percent: number
   state: RefreshState | null
@@ -34,7 +34,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   const budgetKeys = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
   const schedules = new Set(config.organizations.map(({ schedule }) => schedule))
   const periods = new Map([...schedules].map((one) => [one, periodOf(one, config.timezone, now())]))
-  const lists = new Map(config.organizations.flatMap(listsOf).map((list) => [keyOf(list.selected), list]))
+  const lists = new Map(config.organizations.flatMap(listsOf).map((list) => [keyOf(list.job), list]))
   const budgets = Map.groupBy(lists.values(), ({ budget }) => budget)
   // Of several percentages that organizations configure for one budget, the first counts.
   const shares = new Map([...budgets].map(([key, [first]]) => [key, useOf(key, first?.percent ?? 0)]))
@@ -54,7 +54,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     const pace = { every, walkEvery, percent, budget: budgetKey(organization) }
     return collections.map((collection) => ({
       ...pace,
-      selected: { organization, job: { organization, collection } },
+      job: { organization, collection },
       state: null,
     }))
   }
@@ -73,8 +73,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   async function read(): Promise<void> {
     const kept = await store.refreshes()
     const states = new Map(kept.map((one) => [jobKey(one.organizationId, one.collection), one.state]))
-    for (const [key, list] of lists)
-      list.state = stateOf(states.get(key), scopeText(list.selected.job), now())
+    for (const [key, list] of lists) list.state = stateOf(states.get(key), scopeText(list.job), now())
     const stored = new Map((await store.shares([...shares.keys()])).map((share) => [share.budgetKey, share]))
     for (const [key, share] of shares) share.note(stored.get(key) ?? null)
   }
@@ -82,8 +81,8 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   return {
     budgets: [...budgets.keys()],
     /** Null for a list that is only walked whole. */
-    policyOf(selected: SelectedJob): RefreshPolicy | null {
-      const list = lists.get(keyOf(selected))
+    policyOf(job: ConfiguredJob): RefreshPolicy | null {
+      const list = lists.get(keyOf(job))
       const share = list && shares.get(list.budget)
       if (!share) return null
       const { every, walkEvery, budget } = list
@@ -104,10 +103,10 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       await read()
     },
     /** The list of a budget that is read next, if its share has room. `isTaken`: it cannot be read now. */
-    next(budget: string, isTaken: (selected: SelectedJob) => boolean): SelectedJob | null {
+    next(budget: string, isTaken: (job: ConfiguredJob) => boolean): ConfiguredJob | null {
       const share = shares.get(budget)
-      const known = knownOf(budget).map((one) => ({ ...one, isTaken: isTaken(one.selected) }))
-      return (share && nextReading(known, share.level(), share.perMinute(), now()))?.list.selected ?? null
+      const known = knownOf(budget).map((one) => ({ ...one, isTaken: isTaken(one.job) }))
+      return (share && nextReading(known, share.level(), share.perMinute(), now()))?.list.job ?? null
     },
     /** Notes the source of an organization's pages, which knows the rate limit. */
     watch(organization: OrganizationConfig, source: PageSource) {
@@ -117,6 +116,6 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
 }
 
 /** The name of a list. */
-export function keyOf({ organization, job }: SelectedJob): string {
-  return jobKey(organization.id, job.collection.name)
+export function keyOf({ organization, collection }: ConfiguredJob): string {
+  return jobKey(organization.id, collection.name)
 }

@@ -5,10 +5,10 @@ import { type JobEvent, type JobOptions, type JobResult, runJob } from '../sync/
 import type { Job, Observe, WalkPlan } from '../sync/types.ts'
 import type { Publisher } from './publisher.ts'
 import type { Runtime } from './runtime.ts'
-import type { SelectedJob } from './selection.ts'
+import type { ConfiguredJob } from './selection.ts'
 import type { Session } from './session.ts'
 
-export type RunJobs = (jobs: readonly SelectedJob[], how: HowToRun) => Promise<JobResult[]>
+export type RunJobs = (jobs: readonly ConfiguredJob[], how: HowToRun) => Promise<JobResult[]>
 
 /** What is absent is as in a sync. */
 export interface HowToRun extends Pick<JobOptions, 'trigger' | 'instead' | 'signal'> {
@@ -59,7 +59,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
   const { now, sleep, yieldToEventLoop } = runtime
   // Hundreds of jobs may begin together. Between them signals and probes are answered.
   let lastTurn = Promise.resolve()
-  return async (selected, how) => {
+  return async (jobs, how) => {
     const { plan = syncPlan(config), waitForOwner = false, acceptRemovals: accept = false } = how
     const { trigger, instead, signal } = how
     // A refresh that is due is not a run of a schedule, and comes every few minutes.
@@ -68,16 +68,16 @@ export function createRunner(options: RunnerOptions): RunJobs {
     const tellEnd = isDueRefresh ? undefined : pings?.begin()
     // The jobs report errors. For a refresh that is due, the states have just been read.
     if (!isDueRefresh) await refreshes.update().catch(() => {})
-    const tasks = selected.map(({ organization, job }) => async (stop: AbortSignal) => {
+    const tasks = jobs.map((job) => async (stop: AbortSignal) => {
       lastTurn = lastTurn.then(yieldToEventLoop)
       await lastTurn
       return runJob({
         job,
         plan,
         trigger,
-        source: () => session.source(organization, job),
+        source: () => session.source(job),
         store,
-        refresh: refreshes.policyOf({ organization, job }),
+        refresh: refreshes.policyOf(job),
         instead,
         maxPasses: config.maxPasses,
         removals: { ...config.removals, accept },

@@ -11,9 +11,9 @@ export interface JobSelection {
   collection: string[]
 }
 
-export interface SelectedJob {
+/** A job whose organization is as configured: with its schedule, its refreshes and its token. */
+export interface ConfiguredJob extends Job {
   organization: OrganizationConfig
-  job: Job
 }
 
 export const ALL: JobSelection = { org: [], collection: [] }
@@ -45,7 +45,7 @@ export function selectOrganizations(config: Config, names: readonly string[]): O
 }
 
 /** The selected jobs, in the order of the configuration. Throws UsageError for an unknown name, and when no job is left. */
-export function selectJobs(config: Config, { org, collection: typed }: JobSelection): SelectedJob[] {
+export function selectJobs(config: Config, { org, collection: typed }: JobSelection): ConfiguredJob[] {
   const known = config.collections.map((collection) => collection.name)
   const stranger = typed.find((name) => !known.includes(name))
   if (stranger !== undefined)
@@ -55,7 +55,7 @@ export function selectJobs(config: Config, { org, collection: typed }: JobSelect
   const jobs = selectOrganizations(config, org).flatMap((organization) =>
     organization.collections
       .filter(({ name }) => typed.length === 0 || typed.includes(name))
-      .map((collection) => ({ organization, job: { organization, collection } })),
+      .map((collection) => ({ organization, collection })),
   )
   if (jobs.length === 0)
     throw new UsageError(

@@ -19,13 +19,14 @@ import { openStatus } from './read-status.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
 import { createRunner, type RunJobs } from './run-jobs.ts'
 import type { Globals, Runtime } from './runtime.ts'
+import type { ConfiguredJob } from './selection.ts'
 
 // What a command works with: the mirror, the API, the runner of jobs, and those who are told.
 
 /** The mirror and the API of a configuration. */
 export interface Session extends OpenMirror {
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
-  source(organization: OrganizationConfig, job: Job): Promise<PageSource>
+  source(job: ConfiguredJob): Promise<PageSource>
   refreshes: RefreshPlan
   /** The key of an organization's rate budget. */
   budgetOf(organization: Pick<OrganizationConfig, 'id'>): string
@@ -67,10 +68,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     ...mirror,
     refreshes,
     budgetOf,
-    async source(organization, job) {
+    async source(job) {
       try {
-        const source = open(job, await read(organization))
-        refreshes.watch(organization, source)
+        const source = open(job, await read(job.organization))
+        refreshes.watch(job.organization, source)
         return source
       } catch (error) {
         return closedSource(error)

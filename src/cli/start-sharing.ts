@@ -40,10 +40,10 @@ export async function startSharing(
   }
   const queue = await openQueue(onError)
   const jobs = planned.map((job) => {
-    const { organization, job: list } = job.selected
+    const { organization, collection } = job.list
     return {
-      ...job.scheduled,
-      key: jobKey(organization.id, list.collection.name),
+      ...job,
+      key: jobKey(organization.id, collection.name),
       budget: session.budgetOf(organization),
       isRefreshed: organization.refresh !== false,
       run: () => runOnce(job, sharing),
@@ -57,15 +57,12 @@ export async function startSharing(
  * One run of a list that the queue has handed out, unless it was read since its time, by this entry's former worker or by hand.
  * The lease decides who reads: a list that another process has goes back to the queue until it is free.
  */
-async function runOnce(
-  { selected, scheduled }: PlannedJob,
-  { session, runOne }: Sharing,
-): Promise<'over' | 'again'> {
-  const organization = selected.organization.id
-  const collection = selected.job.collection.name
+async function runOnce(job: PlannedJob, { session, runOne }: Sharing): Promise<'over' | 'again'> {
+  const organization = job.list.organization.id
+  const collection = job.list.collection.name
   const last = await session.read(lastRuns)
-  if (!isDue(last(organization, collection), scheduled, session.now())) return 'over'
+  if (!isDue(last(organization, collection), job, session.now())) return 'over'
   if (!(await session.leases.isFree({ organization, collection }))) return 'again'
-  const error = await runOne(selected)
+  const error = await runOne(job.list)
   return error?.code === 'BUSY' || error instanceof InterruptedError ? 'again' : 'over'
 }

@@ -42,19 +42,19 @@ function createScene({
   const config = loadConfig(workspace.file('admin-mirror.yaml'), { env: {}, tokens: 'leave' })
   const clock = createSteppedClock(NOW)
   const readAt = NOW - 60 * MINUTE
-  const lists = selectJobs(config, { org: [], collection: [] }).map((selected) => {
-    const walk = { scope: scopeText(selected.job), startedAt: readAt, endedAt: readAt }
+  const lists = selectJobs(config, { org: [], collection: [] }).map((list) => {
+    const walk = { scope: scopeText(list), startedAt: readAt, endedAt: readAt }
     const state = afterFullWalk(null, fullWalk(walk))
-    const name = selected.organization.name
+    const { id: organizationId, name } = list.organization
     return {
-      selected,
+      list,
       // Of its older pages nothing is read.
-      kept: {
-        organizationId: selected.organization.id,
-        collection: 'orders',
-        state: { ...state, bands: [] },
-      },
-      scheduled: { name, expression: '0 0 1 1 *', timezone: 'UTC', dueAtStart: false, run: async () => {} },
+      kept: { organizationId, collection: 'orders', state: { ...state, bands: [] } },
+      name,
+      expression: '0 0 1 1 *',
+      timezone: 'UTC',
+      dueAtStart: false,
+      run: async () => {},
     }
   })
   const share = { budgetKey: 'all', at: NOW, level: 0, version: 1 }
@@ -71,11 +71,7 @@ function createScene({
     },
   }
   const plan = createRefreshPlan({ config, store, budgetOf: () => 'all', now: clock.now })
-  const scheduler = startScheduler(
-    lists.map(({ scheduled }) => scheduled),
-    { onOverlap: () => {}, onError: () => {} },
-    clock,
-  )
+  const scheduler = startScheduler(lists, { onOverlap: () => {}, onError: () => {} }, clock)
   const stop = new AbortController()
   onTestFinished(async () => {
     stop.abort()
@@ -83,13 +79,13 @@ function createScene({
   })
   /** The lists that were begun, each after so many seconds. */
   const begun: string[] = []
-  const read: KeepFreshOptions['read'] = async (selected) => {
-    const { name } = selected.organization
+  const read: KeepFreshOptions['read'] = async (list) => {
+    const { name } = list.organization
     begun.push(`${(clock.now() - NOW) / 1000} ${name}`)
-    const kept = lists.find((list) => list.scheduled.name === name)?.kept
+    const kept = lists.find((one) => one.name === name)?.kept
     if ((await fails()) || !kept) return true
     kept.state = { ...kept.state, newestAt: clock.now() }
-    plan.policyOf(selected)?.note(kept.state)
+    plan.policyOf(list)?.note(kept.state)
     return false
   }
   const keep = () => {
@@ -143,8 +139,7 @@ it.each<[string, () => Promise<boolean>]>([
 it('nothing is read of a list that this process reads, of a budget that another worker has, or whose share has no room', async () => {
   const [busy, others, full] = [createScene(), createScene({ hasBudget: () => false }), createScene()]
   const ended = Promise.withResolvers<void>()
-  for (const { scheduled } of busy.lists.slice(0, 1))
-    void busy.scheduler.runBetween(scheduled, () => ended.promise)
+  for (const job of busy.lists.slice(0, 1)) void busy.scheduler.runBetween(job, () => ended.promise)
   full.share.level = 1.5 * 6 + 1
   for (const { keep, pass } of [busy, others, full]) {
     keep()
@@ -161,7 +156,7 @@ it('what a refresh has saved is known at once', async () => {
   const next = () => plan.next('all', () => false)?.organization.name
   const [first] = lists
   const before = next()
-  if (first) plan.policyOf(first.selected)?.note({ ...first.kept.state, newestAt: now() })
+  if (first) plan.policyOf(first.list)?.note({ ...first.kept.state, newestAt: now() })
 
   expect([before, next()]).toEqual(['o0', 'o1'])
 })
@@ -184,9 +179,9 @@ it('what many lists keep is read seldom, however many runs ask for it', async ()
 it('the share is of the limit that answers announce, and of the configured one until then', () => {
   const { plan, lists } = createScene()
   const [first] = lists
-  const perMinute = () => first && plan.policyOf(first.selected)?.share.perMinute()
+  const perMinute = () => first && plan.policyOf(first.list)?.share.perMinute()
 
   expect(perMinute()).toBe(6)
-  if (first) plan.watch(first.selected.organization, { limit: () => 300 } as PageSource)
+  if (first) plan.watch(first.list.organization, { limit: () => 300 } as PageSource)
   expect(perMinute()).toBe(30)
 })

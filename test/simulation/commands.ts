@@ -4,7 +4,7 @@ import { runScheduled } from '../../src/cli/commands/start.ts'
 import { openMirror } from '../../src/cli/mirror.ts'
 import { createRunner, syncPlan } from '../../src/cli/run-jobs.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
-import { type SelectedJob, selectJobs, selectOrganizations } from '../../src/cli/selection.ts'
+import { type ConfiguredJob, selectJobs, selectOrganizations } from '../../src/cli/selection.ts'
 import { type CommandSession, openSession } from '../../src/cli/session.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { JobEvent } from '../../src/sync/job.ts'
@@ -108,11 +108,11 @@ async function work(
 }
 
 /** The job with the filters of a backfill on top of the configured ones; none where the two contradict each other. */
-function withFilters({ organization, job }: SelectedJob, filters: ListFilters): SelectedJob[] {
+function withFilters(job: ConfiguredJob, filters: ListFilters): ConfiguredJob[] {
   const { filters: scope } = job.collection
   if (filters.parity !== undefined && scope.parity !== undefined && scope.parity !== filters.parity) return []
   const collection = { ...job.collection, filters: { ...scope, ...filters }, scope }
-  return [{ organization, job: { ...job, collection } }]
+  return [{ ...job, collection }]
 }
 
 function observing({ process, tell }: Machine, job: string): Observe<JobEvent> {

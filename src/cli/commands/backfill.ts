@@ -21,10 +21,10 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   if (filter.some(([name]) => name === 'page'))
     throw new UsageError('--filter page=...: write --from-page N instead')
   const config = readConfig(runtime, globals, 'resolve')
-  const jobs = selectJobs(config, options).map(({ organization, job }) => {
+  const jobs = selectJobs(config, options).map((job) => {
     const { filters: scope } = job.collection
     const filters = filtersOf(scope, filter, jobName(job))
-    return { organization, job: { ...job, collection: { ...job.collection, filters, scope } } }
+    return { ...job, collection: { ...job.collection, filters, scope } }
   })
   const kind = filter.length > 0 || firstPage > 1 ? 'partial' : 'full'
   const plan = { origin: 'backfill', kind, firstPage, resumeWithin: null, restart } as const

@@ -10,7 +10,7 @@ import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { openLog } from '../output/log.ts'
 import type { Globals, Runtime } from '../runtime.ts'
-import { ALL, type SelectedJob, selectJobs } from '../selection.ts'
+import { ALL, type ConfiguredJob, selectJobs } from '../selection.ts'
 import { openSession, type Session } from '../session.ts'
 
 /** What was found of one thing: of `database`, `schedule`, `acme orders`. */
@@ -112,7 +112,7 @@ async function databaseAndLists(configured: Config, runtime: Runtime, globals: G
       if (impossible.length > 0)
         return [database, ...impossible.map((text) => finding('configuration', text, 2))]
       const stop = AbortSignal.any([runtime.signal, AbortSignal.timeout(REQUESTS_MS)])
-      const lists = await Promise.all(jobs.map((selected) => askList(selected, session, stop)))
+      const lists = await Promise.all(jobs.map((job) => askList(job, session, stop)))
       return [database, ...toldOnce(lists)]
     } finally {
       await session.close()
@@ -125,13 +125,9 @@ async function databaseAndLists(configured: Config, runtime: Runtime, globals: G
 }
 
 /** Asks for the first page of a list, once, through the rate limiter and the hold of its token. */
-async function askList(
-  { organization, job }: SelectedJob,
-  session: Session,
-  stop: AbortSignal,
-): Promise<Finding> {
+async function askList(job: ConfiguredJob, session: Session, stop: AbortSignal): Promise<Finding> {
   const name = jobName(job)
-  const source = await session.source(organization, job)
+  const source = await session.source(job)
   try {
     const refusal = await source.refusal()
     if (refusal) return failed(name, refusal, 'not asked: ')

@@ -14,7 +14,7 @@ import type { Listening } from '../listening.ts'
 import { type Log, openLog } from '../output/log.ts'
 import type { HowToRun } from '../run-jobs.ts'
 import type { Globals, Runtime } from '../runtime.ts'
-import { ALL, type SelectedJob, selectJobs } from '../selection.ts'
+import { ALL, type ConfiguredJob, selectJobs } from '../selection.ts'
 import { type CommandSession, openCommand } from '../session.ts'
 
 /** What is there before the mirror can be opened. */
@@ -23,7 +23,7 @@ interface Daemon {
   runtime: Runtime
   log: Log
   listening: Listening | null
-  jobs: readonly SelectedJob[]
+  jobs: readonly ConfiguredJob[]
 }
 
 /** Between two tries to open a mirror that is locked or full. Milliseconds. */
@@ -84,7 +84,7 @@ async function runOnMirror(daemon: Daemon): Promise<number> {
 
 /** Runs a job by itself, and tells the listener how it ended. Never rejects. */
 export type RunOne = (
-  selected: SelectedJob,
+  job: ConfiguredJob,
   how?: Pick<HowToRun, 'instead' | 'waitForOwner'>,
 ) => Promise<JobResult['error']>
 
@@ -94,8 +94,8 @@ export async function runScheduled(daemon: Omit<Daemon, 'log'>, session: Command
   const { logger, openQueue } = session
   const lost = new AbortController()
   const signal = AbortSignal.any([runtime.signal, lost.signal])
-  const runOne: RunOne = async (selected, how = {}) => {
-    const [result] = await session.runJobs([selected], { ...how, trigger: 'schedule', signal })
+  const runOne: RunOne = async (job, how = {}) => {
+    const [result] = await session.runJobs([job], { ...how, trigger: 'schedule', signal })
     if (!result) return null
     listening?.onResult(result)
     if (result.error instanceof MirrorLostError) lost.abort(result.error)
@@ -118,15 +118,11 @@ export async function runScheduled(daemon: Omit<Daemon, 'log'>, session: Command
         signal,
         runOne,
       })
-    : startScheduler(
-        planned.map(({ scheduled }) => scheduled),
-        events,
-        runtime,
-      )
+    : startScheduler(planned, events, runtime)
   listening?.serve(session, scheduler)
   const keeping = keepFresh({
     jobs: planned,
-    read: async (selected) => (await runOne(selected, { instead: 'due' })) !== null,
+    read: async (job) => (await runOne(job, { instead: 'due' })) !== null,
     plan: session.refreshes,
     scheduler,
     runtime: { now: session.now, sleep: runtime.sleep },
@@ -147,21 +143,21 @@ async function planOf(
 ): Promise<PlannedJob[]> {
   const { now, logger } = session
   const last = await session.read(lastRuns)
-  const planned = jobs.map((selected): PlannedJob => {
-    const { organization, job } = selected
+  const planned = jobs.map((list): PlannedJob => {
+    const { organization, collection } = list
     const schedule = { expression: organization.schedule, timezone: config.timezone }
-    const dueAtStart = isDue(last(organization.id, job.collection.name), schedule, now())
+    const dueAtStart = isDue(last(organization.id, collection.name), schedule, now())
     // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
     // otherwise leave the rest for tomorrow.
     let waitForOwner = dueAtStart
     const runAtTick = () => {
       const how = { waitForOwner }
       waitForOwner = false
-      return runOne(selected, how)
+      return runOne(list, how)
     }
-    return { selected, scheduled: { name: jobName(job), ...schedule, dueAtStart, run: runAtTick } }
+    return { list, name: jobName(list), ...schedule, dueAtStart, run: runAtTick }
   })
-  const due = planned.filter(({ scheduled }) => scheduled.dueAtStart).length
+  const due = planned.filter(({ dueAtStart }) => dueAtStart).length
   const text = `started: ${counted(planned.length, 'list')}, ${due} of them due now`
   logger.info({ event: 'daemon_started', jobs: planned.length, due }, text)
   return planned

@@ -21,20 +21,19 @@ export async function run(
   if ((await readFacts(placeOf(config), runtime)) === null) throw noMirror(config.database)
   return inSession(runtime, globals, { config }, async (session) => {
     const tasks = jobs.map(
-      ({ organization, job }) =>
-        (stop: AbortSignal) =>
-          verifyJob({
-            job,
-            source: () => session.source(organization, job),
-            store: session.store,
-            maxPasses: config.maxPasses,
-            waitForOwner: options.wait === true,
-            now: session.now,
-            sleep,
-            yieldToEventLoop,
-            observe: session.observe(job),
-            signal: stop,
-          }),
+      (job) => (stop: AbortSignal) =>
+        verifyJob({
+          job,
+          source: () => session.source(job),
+          store: session.store,
+          maxPasses: config.maxPasses,
+          waitForOwner: options.wait === true,
+          now: session.now,
+          sleep,
+          yieldToEventLoop,
+          observe: session.observe(job),
+          signal: stop,
+        }),
     )
     const results = await runConcurrently(tasks, signal)
     for (const line of results.flatMap(differenceLines)) stdout.write(`${line}\n`)
