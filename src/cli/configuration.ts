@@ -1,9 +1,6 @@
-import fs from 'node:fs'
 import path from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Config, loadConfig } from '../config/config.ts'
-import { UsageError } from '../errors.ts'
-import { shellWord } from '../text.ts'
 import type { Globals, Runtime } from './runtime.ts'
 
 // The configuration of a command, and of a process that runs.
@@ -15,20 +12,7 @@ export const USER_AGENT = `admin-mirror/${manifest.version}`
 
 /** The configuration of a command. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
 export function readConfig({ env, cwd }: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {
-  const file = path.resolve(cwd, globals.config ?? DEFAULT_CONFIG)
-  const config = loadConfig(file, { env, tokens })
-  // In a folder for all, anybody's file could send our tokens, or a `tokenFile` that only root can read, to an address of theirs.
-  if (globals.config === undefined && !isOurs(file, cwd))
-    throw new UsageError(
-      `${file} belongs to another user, and nobody has named it; if it is meant, name it: --config ${shellWord(file)}`,
-    )
-  return config
-}
-
-/** Whether a file is of this user, of root, or of the folder's owner; root trusts no other. */
-function isOurs(file: string, folder: string): boolean {
-  const [owner, user] = [fs.statSync(file).uid, process.geteuid?.()]
-  return owner === 0 || owner === user || (user !== 0 && owner === fs.statSync(folder).uid)
+  return loadConfig(path.resolve(cwd, globals.config ?? DEFAULT_CONFIG), { env, tokens })
 }
 
 /**
