@@ -5,14 +5,12 @@ import type { Globals, Runtime } from './runtime.ts'
 
 // The configuration of a command, and of a process that runs.
 
-const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
-
 /** How the program names itself to servers. */
 export const USER_AGENT = `admin-mirror/${manifest.version}`
 
 /** The configuration of a command. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
-export function readConfig({ env, cwd }: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {
-  return loadConfig(path.resolve(cwd, globals.config ?? DEFAULT_CONFIG), { env, tokens })
+export function readConfig({ env, cwd }: Runtime, { config }: Globals, tokens: 'resolve' | 'leave'): Config {
+  return loadConfig(path.resolve(cwd, config), { env, tokens })
 }
 
 /**

@@ -16,7 +16,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   const program = createProgram(runtime)
   addCommands(program, async (load, typed) => {
     const { run } = await load()
-    const globals = globalsOf(program, runtime)
+    const globals = program.opts<Globals>()
     exitCode = await run(globals.quiet ? silenced(runtime) : runtime, globals, ...(typed as never[]))
   })
   try {
@@ -27,18 +27,12 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   }
 }
 
-/** The configuration may be named by the environment. Containers pass an empty variable where they mean none. */
-function globalsOf(program: Command, { env }: Runtime): Globals {
-  const typed = program.opts<Globals>()
-  const config = typed.config ?? (env.ADMIN_MIRROR_CONFIG || undefined)
-  return config === undefined ? typed : { ...typed, config }
-}
-
 function examplesText(examples: readonly string[]): string {
   return ['', 'Examples:', ...examples.map((line) => `  admin-mirror ${line}`)].join('\n')
 }
 
-function createProgram({ stdout, stderr }: Runtime): Command {
+function createProgram({ env, stdout, stderr }: Runtime): Command {
+  const file = 'config/admin-mirror.yaml'
   const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
   const examples = [
     'demo                     try it without credentials',
@@ -53,7 +47,13 @@ function createProgram({ stdout, stderr }: Runtime): Command {
     .version(manifest.version, '-V, --version')
     .helpOption('-h, --help', 'show help')
     .addHelpText('after', [examplesText(examples), '', 'Exit codes:', ...exits].join('\n'))
-    .option('--config <file>', 'configuration file (else ADMIN_MIRROR_CONFIG, else config/admin-mirror.yaml)')
+    .addOption(
+      new Option('--config <file>', 'configuration file').default(
+        // Containers pass an empty variable where they mean none.
+        env.ADMIN_MIRROR_CONFIG || file,
+        `ADMIN_MIRROR_CONFIG, else ${file}`,
+      ),
+    )
     .addOption(new Option('--log-level <level>', 'how much to log').choices(levels).default('info'))
     .addOption(
       new Option('--log-format <format>', 'of log lines (default: pretty on a terminal, else json)').choices([

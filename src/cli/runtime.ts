@@ -48,8 +48,8 @@ export function silenced(runtime: Runtime): Runtime {
 
 /** The options that every command has. */
 export interface Globals {
-  /** The file that the option names, or else the environment; neither: the default. */
-  config?: string
+  /** The file that the option names, else the environment, else the default. */
+  config: string
   logLevel: string
   /** Absent: readable on a terminal, else JSON. */
   logFormat?: 'json' | 'pretty'
