@@ -1,5 +1,3 @@
-import fs from 'node:fs'
-import path from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { ConfigError } from '../../config/yaml.ts'
 import { ERRORS, KnownError, MirrorError, UsageError, worstExitCode } from '../../errors.ts'
@@ -56,7 +54,6 @@ async function findAll(runtime: Runtime, globals: Globals): Promise<Finding[]> {
   return [
     finding('configuration', `${file}: ${size}`),
     ...schedules(config, runtime.now()),
-    ...(config.publish === null ? [] : publishing(config.publish)),
     ...(await databaseAndLists(config, runtime, globals)),
   ]
 }
@@ -72,22 +69,6 @@ function schedules({ organizations, timezone }: Config, now: number): Finding[] 
     const next = times.join(', ') || 'never'
     return finding('schedule', `"${schedule}" of ${who}: next ${next} (${timezone})`)
   })
-}
-
-/** Whether a copy can be published, by replacing the file there. */
-function publishing(file: string): Finding[] {
-  const folder = path.dirname(file)
-  const mounts = '/proc/self/mountinfo'
-  const points = fs.existsSync(mounts) ? fs.readFileSync(mounts, 'utf8').split('\n') : []
-  // The kernel writes a space of a path as \040.
-  if (points.some((line) => line.split(' ')[4] === file.replaceAll(' ', '\\040')))
-    return [finding('publish', `${file} is mounted alone and cannot be replaced: mount ${folder} instead`, 2)]
-  try {
-    if (fs.existsSync(folder)) fs.accessSync(folder, fs.constants.W_OK | fs.constants.X_OK)
-    return []
-  } catch {
-    return [finding('publish', `this user may not write to the folder ${folder}; name another one`, 2)]
-  }
 }
 
 /** For all requests together: a rate limit may ask for long waits. */

@@ -89,12 +89,6 @@ it.for<[what: string, settings: Partial<Settings>, asked: number, bad: RegExp[]]
     [/^fail {2}configuration .*NOT_SET/, /^fail {2}configuration .*schedule/],
   ],
   [
-    'a folder that the published file cannot be put into',
-    { publish: 'admin-mirror.yaml/copy.db' },
-    2,
-    [/^fail {2}publish .*may not write/],
-  ],
-  [
     'another key',
     { collections: { establishments: false, orders: { key: 'state' } } },
     0,
