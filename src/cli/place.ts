@@ -53,6 +53,11 @@ export async function readFacts(place: MirrorPlace, runtime: Runtime): Promise<M
   return (await import('./file.ts')).factsInFile(place, runtime)
 }
 
+/** Throws MirrorError if there is no mirror yet, for a command that makes none. */
+export async function assertMirror(config: Config, runtime: Runtime): Promise<void> {
+  if ((await readFacts(placeOf(config), runtime)) === null) throw noMirror(config.database)
+}
+
 export function noMirror(place: string): MirrorError {
   return new MirrorError(`there is no mirror at ${place} yet; "admin-mirror sync" makes it`)
 }

@@ -14,6 +14,7 @@ import { type OpenMirror, openMirror } from './mirror.ts'
 import { type Log, openLog } from './output/log.ts'
 import { createProgress } from './output/progress.ts'
 import { createReporter } from './output/reporter.ts'
+import { assertMirror } from './place.ts'
 import { createPublisher } from './publisher.ts'
 import { openStatus } from './read-status.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
@@ -181,7 +182,7 @@ export async function inSession(
 
 /**
  * Opens the mirror for a command that changes it and sends nothing, and does `work` with it. What is new is published at the end; `hasForgotten`: in
- * any case, since something is gone.
+ * any case, since something is gone. Throws MirrorError where there is none yet.
  */
 export async function inMirror<T>(
   runtime: Runtime,
@@ -189,6 +190,7 @@ export async function inMirror<T>(
   { config, hasForgotten = false }: { config: Config; hasForgotten?: boolean },
   work: (mirror: OpenMirror) => Promise<T>,
 ): Promise<T> {
+  await assertMirror(config, runtime)
   const { logger } = await openLog(globals, runtime)
   const mirror = await openMirror({ config, runtime, log: logger })
   const publisher = createPublisher({ config, runtime, logger, mirror, isService: false, hasForgotten })
@@ -199,12 +201,9 @@ export async function inMirror<T>(
     isRefused = error instanceof UsageError
     throw error
   } finally {
-    try {
-      // What was done before another error is published, too.
-      if (!isRefused) await publisher?.close()
-    } finally {
-      await mirror.close()
-    }
+    // What was done before another error is published, too.
+    if (!isRefused) await publisher?.close()
+    await mirror.close()
   }
 }
 

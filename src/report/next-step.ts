@@ -184,7 +184,7 @@ export function stepsOfTheWhole(
 }
 
 /** Null where no `start` has an older configuration. */
-export function restartText(processes: readonly DaemonProcess[]): string | null {
+function restartText(processes: readonly DaemonProcess[]): string | null {
   const outdated = processes.filter((one) => one.outdated).map(({ pid }) => pid)
   return outdated.length === 0
     ? null

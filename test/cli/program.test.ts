@@ -75,8 +75,8 @@ it.for<[string, number]>([
   ['export orders --format csv', 4],
   ['snapshot copy.db', 4],
   ['verify', 4],
-  ['forget --org acme --collection orders --yes', 0],
-  ['resume --org acme', 0],
+  ['forget --org acme --collection orders --yes', 4],
+  ['resume --org acme', 4],
 ])('where there is no mirror yet, %s says so, and makes none', async ([line, code]) => {
   const stderr = expect.stringMatching(/there is no mirror at \S+ yet/)
   expect(await typed(line)).toMatchObject({ code, stdout: '', stderr })

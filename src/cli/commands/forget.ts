@@ -3,7 +3,6 @@ import { collectionsOf, type Holdings } from '../../store/core/forget.ts'
 import { listedOrganizations } from '../../store/core/query.ts'
 import { counted, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
-import { placeOf, readFacts } from '../place.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, type Named, organizationsNamed } from '../selection.ts'
 import { inMirror } from '../session.ts'
@@ -20,11 +19,6 @@ export async function run(
   if (options.yes !== true) throw new UsageError('forget deletes for good, so it needs --yes')
   const config = readConfig(runtime, globals, 'leave')
   const { organizations } = config
-  if ((await readFacts(placeOf(config), runtime)) === null) {
-    organizationToForget(org, organizations)
-    stderr.write(`there is nothing to forget: there is no mirror at ${config.database} yet\n`)
-    return 0
-  }
   return inMirror(runtime, globals, { config, hasForgotten: true }, async (mirror) => {
     const mirrored = await mirror.read(listedOrganizations)
     const { id, name } = organizationToForget(org, [...mirrored, ...organizations])

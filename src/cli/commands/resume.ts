@@ -1,8 +1,5 @@
-import { restartText } from '../../report/next-step.ts'
 import { printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
-import { placeOf, readFacts } from '../place.ts'
-import { readStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 import { inMirror } from '../session.ts'
@@ -10,27 +7,17 @@ import { inMirror } from '../session.ts'
 /** `resume`: lifts the hold that a refused token left, for all that use it, and forgets waits of the rate limit. Needs no token. */
 export async function run(runtime: Runtime, globals: Globals, { org }: { org: string[] }): Promise<number> {
   const config = readConfig(runtime, globals, 'leave')
-  const place = placeOf(config)
   const ids = selectOrganizations(config, org).map(({ id }) => id)
-  if ((await readFacts(place, runtime)) === null) {
-    runtime.stderr.write(`there is nothing to resume: there is no mirror at ${place.database} yet\n`)
-    return 0
-  }
-  await inMirror(runtime, globals, { config }, async (mirror) => {
-    const lifted = await mirror.tokens.resume(ids)
-    const names = lifted.map((name) => printable(name, 80)).join(', ')
-    // The token that a process is refused for may be another one than the organization used last.
-    const others =
-      org.length === 0 ? '' : '; if a token is still held, for all organizations: admin-mirror resume'
-    runtime.stderr.write(
-      lifted.length === 0
-        ? `no organization was held; a wait beyond rateLimit.maxWait is forgotten${others}\n`
-        : // Scheduled runs that the hold prevented are not made up for.
-          `no longer held: ${names}; to read their lists before their next time: admin-mirror sync\n`,
-    )
-  })
-  const { daemon } = await readStatus(runtime, place)
-  const restart = restartText(daemon.processes)
-  if (restart !== null) runtime.stderr.write(`${restart}, and sends the token that it has\n`)
+  const lifted = await inMirror(runtime, globals, { config }, ({ tokens }) => tokens.resume(ids))
+  const names = lifted.map((name) => printable(name, 80)).join(', ')
+  // The token that a process is refused for may be another one than the organization used last.
+  const others =
+    org.length === 0 ? '' : '; if a token is still held, for all organizations: admin-mirror resume'
+  runtime.stderr.write(
+    lifted.length === 0
+      ? `no organization was held; a wait beyond rateLimit.maxWait is forgotten${others}\n`
+      : // Scheduled runs that the hold prevented are not made up for.
+        `no longer held: ${names}; to read their lists before their next time: admin-mirror sync\n`,
+  )
   return 0
 }

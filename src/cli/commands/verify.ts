@@ -3,7 +3,7 @@ import { type Difference, type Differences, KINDS, type VerifyResult, verifyJob 
 import { counted, grouped, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { noMirror, placeOf, readFacts } from '../place.ts'
+import { assertMirror } from '../place.ts'
 import { runConcurrently } from '../run-jobs.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
@@ -18,7 +18,7 @@ export async function run(
   const { sleep, yieldToEventLoop, stdout, signal } = runtime
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
-  if ((await readFacts(placeOf(config), runtime)) === null) throw noMirror(config.database)
+  await assertMirror(config, runtime)
   return inSession(runtime, globals, { config }, async (session) => {
     const tasks = jobs.map(
       (job) => (stop: AbortSignal) =>

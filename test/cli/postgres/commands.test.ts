@@ -92,8 +92,8 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
       [['export', 'nope', '--format', 'csv'], 2, /no table or view nope/],
       [['export', 'orders', '--format', 'csv', '--org', 'nobody'], 2, /--org nobody/],
       [['verify'], 4, none],
-      [['resume'], 0, /nothing to resume/],
-      [['forget', '--org', 'acme', '--yes'], 0, /nothing to forget/],
+      [['resume'], 4, none],
+      [['forget', '--org', 'acme', '--yes'], 4, none],
     ]
     for (const [args, code, message] of cases) {
       const stderr = expect.stringMatching(message) as string
