@@ -165,13 +165,13 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
   }
 }
 
-/** Opens the session of a command, does `work` in it and closes it. Returns the exit code that `work` returns. */
-export async function inSession(
+/** Opens the session of a command, does `work` in it and closes it. */
+export async function inSession<T>(
   runtime: Runtime,
   globals: Globals,
   options: Pick<CommandOptions, 'config' | 'acceptAddress'>,
-  work: (session: CommandSession) => Promise<number>,
-): Promise<number> {
+  work: (session: CommandSession) => Promise<T>,
+): Promise<T> {
   const session = await openCommand({ ...options, runtime, ...(await openLog(globals, runtime)) })
   try {
     return await work(session)
