@@ -44,11 +44,11 @@ export function isOurs(file: string): boolean {
   return stat === undefined || (stat.isFile() && fs.readFileSync(file, 'utf8').startsWith(OURS))
 }
 
-/** Returns a configuration that mirrors a sandbox. Its database is no default: made-up rows must never meet real ones. */
-export function sandboxConfiguration(
-  { url, organizations }: Pick<Sandbox, 'url' | 'organizations'>,
-  database = 'sandbox-mirror.db',
-): string {
+/** Beside the configuration. It is no default: made-up rows must never meet real ones. */
+export const SANDBOX_MIRROR = 'sandbox-mirror.db'
+
+/** Returns a configuration that mirrors a sandbox. */
+export function sandboxConfiguration({ url, organizations }: Pick<Sandbox, 'url' | 'organizations'>): string {
   const entries = organizations.map(
     ({ id, name, token }) => `  - { id: ${id}, name: ${name}, token: ${JSON.stringify(token)} }\n`,
   )
@@ -56,7 +56,7 @@ export function sandboxConfiguration(
 # Use this file with --config: "sync" copies the lists once, "status" tells how fresh they are, "query" asks the mirror.
 api:
   baseUrl: ${url}
-database: ${database}
+database: ${SANDBOX_MIRROR}
 organizations: # The tokens are made up, so they may stand here. A real one belongs in the environment.
 ${entries.join('')}`
 }

@@ -1,14 +1,10 @@
 import fs from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { systemCode, UsageError } from '../../errors.ts'
-import { isOurs, sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
+import { SANDBOX_MIRROR, sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
 import { runProgram } from '../program.ts'
 import type { Globals, Runtime } from '../runtime.ts'
-
-/** Under the working folder, where users find it. */
-const FOLDER = path.join('data', 'demo')
-const CONFIG = path.join(FOLDER, 'admin-mirror.yaml')
 
 /** What people type: only an installed package, in which all code lies in `dist`, has a command of its own. */
 const [COMMAND, ROOT] = import.meta.url.endsWith('.ts')
@@ -30,18 +26,8 @@ const BETWEEN_ORDERS = 20_000
 /** `demo`: from an API on this machine to answers. Leaves the mirror, but no process. */
 export async function run(runtime: Runtime, { quiet }: Globals): Promise<number> {
   const { stdout, cwd, now } = runtime
-  const config = path.resolve(cwd, CONFIG)
-  const mirror = path.resolve(cwd, FOLDER, 'mirror.db')
-  if (!isOurs(config) || (!fs.existsSync(config) && fs.existsSync(mirror)))
-    throw new UsageError(`${path.dirname(config)} holds files of somebody else; type demo in another folder`)
-  try {
-    // Those of a former demo; last the one that says so.
-    for (const file of [mirror, `${mirror}-wal`, `${mirror}-shm`, config]) fs.rmSync(file, { force: true })
-    fs.mkdirSync(path.dirname(config), { recursive: true })
-  } catch (error) {
-    const folder = path.dirname(config)
-    throw new UsageError(`${folder} cannot be made (${systemCode(error)}); type demo in another folder`)
-  }
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-demo-'))
+  const config = path.join(folder, 'admin-mirror.yaml')
   const say = (text: string) => stdout.write(`\n${text}\n`)
   const type = (...words: string[]) => {
     say(`$ admin-mirror ${words.map((word) => (/^[\w-]+$/.test(word) ? word : `"${word}"`)).join(' ')}`)
@@ -53,9 +39,9 @@ export async function run(runtime: Runtime, { quiet }: Globals): Promise<number>
   const size = { orders: 1000, establishments: 40, organizations: 2, requestsPerMinute: 0, live: true }
   const sandbox = await startSandbox({ ...size, port: 0, now: () => opened + passed })
   try {
-    fs.writeFileSync(config, sandboxConfiguration(sandbox, 'mirror.db'), { flag: 'wx', mode: 0o600 })
-    say(`A made-up Administration API listens at ${sandbox.url} for two organizations. ${CONFIG} names them, and each
-command below is typed with --config ${CONFIG}. The first one copies their lists:`)
+    fs.writeFileSync(config, sandboxConfiguration(sandbox), { mode: 0o600 })
+    say(`A made-up Administration API listens at ${sandbox.url} for two organizations. ${config} names them, and each
+command below is typed with --config ${config}. The first one copies their lists:`)
     const exitCode = await type('sync')
     if (exitCode !== 0) return exitCode
     say('What are the orders in euros worth?')
@@ -74,7 +60,7 @@ command below is typed with --config ${CONFIG}. The first one copies their lists
   }
   say(`The mirror is one SQLite file, for whatever tool you like:
 
-  sqlite3 ${path.join(FOLDER, 'mirror.db')} 'SELECT * FROM sync_status'
+  sqlite3 ${path.join(folder, SANDBOX_MIRROR)} 'SELECT * FROM sync_status'
 
 Go on with your own API: copy the example, put its address, your organizations and their tokens in, see whether all is right, and
 copy the lists:
