@@ -34,7 +34,7 @@ beforeAll(async () => {
   // As if three orders had been read before they were delivered.
   workspace.change(
     `UPDATE orders_json SET _json = replace(_json, '"state":"delivered"', '"state":"shipped"')
-     WHERE _row IN (SELECT _row FROM orders WHERE id < 1010)`,
+     WHERE _row IN (SELECT _row FROM orders WHERE id < 1023)`,
   )
   await syncSandbox(998, 2)
   expect(await workspace.run(['snapshot', 'shop.db', '--config', 'sandbox.yaml'])).toMatchObject({ code: 0 })

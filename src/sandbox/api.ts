@@ -1,14 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import {
-  createDice,
-  createEstablishment,
-  createOrder,
-  hash,
-  ORDER_EVERY,
-  orderState,
-  uuid,
-  WORLD_START,
-} from './items.ts'
+import { createDice, createEstablishment, createOrder, orderState, uuid } from './items.ts'
 
 export interface SandboxOptions {
   /** Of each organization, when it begins. */
@@ -37,60 +28,49 @@ interface Answer {
   body: object
 }
 
-type Request = Pick<IncomingMessage, 'method' | 'url' | 'headers'>
+type Request = Pick<IncomingMessage, 'url' | 'headers'>
 
 /** Fixed by the API: a client cannot change it. */
 const PAGE_SIZE = 25
 
-/** With `live`. Seconds. */
-const NEW_ORDER_EVERY = 20
+/** With `live`. */
+const NEW_ORDER_EVERY_MS = 20_000
 
-/** The made-up API: its organizations, and what it answers. The checks have Laravel's order: path, method, token, limit, organization. */
+/** The made-up API: its organizations, and what it answers. The checks have Laravel's order: path, token, limit, organization. */
 export function createApi(options: SandboxOptions) {
   const { orders, establishments, live, now } = options
   const began = now()
   const organizations = upTo(options.organizations).map(createOrganization)
   const throttle = createThrottle(options.requestsPerMinute)
 
-  /** The orders of an organization at this moment, by their indexes: each is computed when it is asked for. */
-  function orderList(key: number, state: string | null) {
-    const come = live ? Math.max(0, Math.floor((now() - began) / 1000 / NEW_ORDER_EVERY)) : 0
-    const opening = WORLD_START + orders * ORDER_EVERY
-    const stateAt = (index: number) => (index < orders ? orderState(key, index) : 'pending')
-    return {
-      indexes: upTo(orders + come).filter((index) => !state || stateAt(index) === state),
-      itemAt: (index: number) => {
-        const createdAt = index < orders ? null : opening + (index - orders + 1) * NEW_ORDER_EVERY
-        return createOrder(key, index, establishments, createdAt)
-      },
-    }
+  /** Those of the orders of an organization that there are at this moment. */
+  function orderIndexes(organization: string, state: string | null): number[] {
+    const come = live ? Math.max(0, Math.floor((now() - began) / NEW_ORDER_EVERY_MS)) : 0
+    return upTo(orders + come).filter((index) => !state || orderState(organization, index) === state)
   }
 
-  function answer({ method, url: target = '', headers }: Request): Answer {
+  function answer({ url: target = '', headers }: Request): Answer {
     const of = (name: string) => [headers[name]].flat()[0] ?? ''
     const url = new URL(target, `http://${of('host') || 'localhost'}`)
-    const name = /^\/api\/v1\/admin\/(orders|establishments)\/?$/.exec(url.pathname)?.[1]
+    const name = /^\/api\/v1\/admin\/(orders|establishments)$/.exec(url.pathname)?.[1]
     if (name === undefined) return refuse(404, `The route ${url.pathname.slice(1)} could not be found.`)
-    if (method !== 'GET')
-      return refuse(405, `The ${method} method is not supported for this route.`, { allow: 'GET' })
-    const user = organizations.findIndex(({ token }) => of('authorization') === `Bearer ${token}`)
-    if (user === -1) return refuse(401, 'Unauthenticated.')
+    const user = organizations.find(({ token }) => of('authorization') === `Bearer ${token}`)
+    if (!user) return refuse(401, 'Unauthenticated.')
     const { isAllowed, headers: limits } = throttle(user, now())
     if (!isAllowed) return refuse(429, 'Too Many Attempts.', limits)
     const asked = of('x-service-organization').toLowerCase()
     if (asked === '') return refuse(400, 'The X-SERVICE-ORGANIZATION header is required.', limits)
-    const organization = organizations.findIndex(({ id }) => id === asked)
-    if (organization === -1) return refuse(404, 'Organization not found.', limits)
+    const organization = organizations.find(({ id }) => id === asked)
+    if (!organization) return refuse(404, 'Organization not found.', limits)
     if (organization !== user) return refuse(403, 'You are not a member of this organization.', limits)
-    const key = hash(301, 1, user)
-    const list =
+    const body =
       name === 'orders'
-        ? orderList(key, url.searchParams.get('state'))
-        : {
-            indexes: upTo(establishments),
-            itemAt: (index: number) => createEstablishment(key, index),
-          }
-    return { status: 200, headers: limits, body: pageOf(list, url, name) }
+        ? pageOf(orderIndexes(user.name, url.searchParams.get('state')), url, (index) =>
+            createOrder(user.name, index, establishments),
+          )
+        : pageOf(upTo(establishments), url, (index) => createEstablishment(user.name, index))
+    const message = `${name.charAt(0).toUpperCase()}${name.slice(1)} retrieved successfully.`
+    return { status: 200, headers: limits, body: { ...body, success: true, message } }
   }
 
   return { organizations, answer }
@@ -102,8 +82,9 @@ const NAMES = ['acme', 'globex', 'initech', 'umbrella', 'hooli', 'soylent', 'tyr
 function createOrganization(index: number): Organization {
   const name = NAMES[index] ?? `org-${index + 1}`
   const word = `sandbox${name.charAt(0).toUpperCase()}${name.slice(1).replace('-', '')}MadeUp`
-  const token = `${index + 1}|${word}${createDice(hash(402, 1, index)).digits(40 - word.length)}`
-  return { id: uuid(createDice(hash(401, 1, index))), name, token }
+  const dice = createDice(name)
+  const id = uuid(dice)
+  return { id, name, token: `${index + 1}|${word}${dice.digits(40 - word.length)}` }
 }
 
 function upTo(count: number): number[] {
@@ -112,11 +93,11 @@ function upTo(count: number): number[] {
 
 /** A page of a list, with the names and the order of Laravel's paginator. Links carry the filters of the request. */
 function pageOf(
-  { indexes, itemAt }: { indexes: readonly number[]; itemAt: (index: number) => object },
+  indexes: readonly number[],
   { origin, pathname, searchParams }: URL,
-  name: string,
+  itemAt: (index: number) => object,
 ): object {
-  const url = `${origin}${pathname.replace(/\/$/, '')}`
+  const url = origin + pathname
   const asked = Number(searchParams.get('page'))
   const page = Number.isSafeInteger(asked) && asked > 0 ? asked : 1
   const lastPage = Math.max(1, Math.ceil(indexes.length / PAGE_SIZE))
@@ -146,8 +127,6 @@ function pageOf(
       to: isEmpty ? null : before + data.length,
       total: indexes.length,
     },
-    success: true,
-    message: `${name.charAt(0).toUpperCase()}${name.slice(1)} retrieved successfully.`,
   }
 }
 
@@ -159,8 +138,8 @@ const WINDOW = 60_000
 
 /** Laravel's limiter: for each user a window of a minute, which begins with the first request counted; a refused one is not. */
 function createThrottle(limit: number) {
-  const windows = new Map<number, { end: number; hits: number }>()
-  return (user: number, now: number): { isAllowed: boolean; headers: Record<string, string> } => {
+  const windows = new Map<Organization, { end: number; hits: number }>()
+  return (user: Organization, now: number): { isAllowed: boolean; headers: Record<string, string> } => {
     if (limit === 0) return { isAllowed: true, headers: {} }
     const open = windows.get(user)
     const current = open && now < open.end ? open : { end: now + WINDOW, hits: 0 }

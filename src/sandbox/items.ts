@@ -1,8 +1,12 @@
-/** The first moment of the made-up world, in epoch seconds. It is fixed, so that the data is the same on every day. */
-export const WORLD_START = Date.UTC(2025, 0, 1) / 1000
+import { crc32 } from 'node:zlib'
+
+// The items of the made-up API. All of one follows from the name of its organization and its index, so that it is the same on every day.
+
+/** The first moment of the made-up world, in epoch seconds. */
+const WORLD_START = Date.UTC(2025, 0, 1) / 1000
 
 /** Between two orders; each comes somewhere within its time. Seconds. */
-export const ORDER_EVERY = 600
+const ORDER_EVERY = 600
 
 // Most names have letters beyond ASCII, so that a first try of the mirror meets every mistake with them.
 const FIRST_NAMES = 'Zoë Łukasz José Søren Anaïs Jürgen Mia Noah Ελένη 美咲'.split(' ')
@@ -24,29 +28,24 @@ const PRODUCTS = [
 ]
 const TAGS = ['vip', 'first-order', 'été', 'b2b', 'sale/summer']
 const DISCOUNTS = [0, 0, 0, 1.1, 2.55, 20.0]
-const STATES = ['pending', 'paid', 'shipped', 'delivered']
-/** The state in which an order stays: not all are paid or delivered one day. */
-const LAST_STATE = [0, 1, 1, 2, 2, 3, 3, 3, 3, 3]
+const STATES = 'pending paid paid shipped shipped delivered delivered delivered delivered cancelled'.split(
+  ' ',
+)
 const HOUR = 3600
 
-// A salt for each property, so that those of one item do not depend on each other.
-const SALT = { created: 1, path: 3, last: 4, updated: 5, order: 101, customer: 102, id: 103 }
-const SHOP_SALT = { id: 201, shop: 202, created: 203 }
-
-/** An order as the API lists it. `key` is the organization's; all follows from it and the index. `createdAt`: of a new one, in epoch seconds. */
-export function createOrder(key: number, index: number, shops: number, createdAt: number | null) {
-  const dice = createDice(hash(key, SALT.order, index))
-  const created =
-    createdAt ?? WORLD_START + index * ORDER_EVERY + (hash(key, SALT.created, index) % ORDER_EVERY)
-  const state = createdAt === null ? orderState(key, index) : 'pending'
-  const updated = created + (state === 'pending' ? 0 : hash(key, SALT.updated, index) % (48 * HOUR))
+/** An order as the API lists it. */
+export function createOrder(organization: string, index: number, shops: number) {
+  const dice = createDice(`${organization} order ${index}`)
+  const created = WORLD_START + index * ORDER_EVERY + dice.below(ORDER_EVERY)
+  const state = orderState(organization, index)
+  const updated = created + (state === 'pending' ? 0 : dice.below(48 * HOUR))
   const items = Array.from({ length: 1 + dice.below(5) }, () => createLine(dice))
   const subtotal = items.reduce((sum, item) => sum + Math.round(item.price * 100) * item.quantity, 0)
   const discount = Math.min(dice.pick(DISCOUNTS), subtotal / 100)
   const total = subtotal - Math.round(discount * 100)
   return {
     // Rises with the index, with gaps as in any shared table.
-    id: 1000 + index * 3 + (hash(key, SALT.id, index) % 3),
+    id: 1000 + index * 3 + dice.below(3),
     reference_number: createReference(dice, index),
     number: `ORD-${String(index + 1).padStart(6, '0')}`,
     state,
@@ -60,8 +59,8 @@ export function createOrder(key: number, index: number, shops: number, createdAt
     payment_method: dice.chance(20) ? null : dice.pick(['card', 'invoice', 'cash']),
     locale: dice.pick(['de_DE', 'es_ES', 'pl_PL', 'en_US']),
     is_gift: dice.chance(10),
-    customer: dice.chance(8) ? null : createCustomer(key, dice.below(500)),
-    establishment_id: shops === 0 ? null : shopId(key, dice.below(shops)),
+    customer: dice.chance(8) ? null : createCustomer(organization, dice.below(500)),
+    establishment_id: shops === 0 ? null : shopId(organization, dice.below(shops)),
     items,
     tags: dice.chance(60) ? [] : TAGS.filter(() => dice.chance(40)),
     created_at: timestamp(created),
@@ -76,11 +75,8 @@ function createReference(dice: Dice, index: number): object {
   return JSON.rawJSON(`${1 + dice.below(9)}${random}${String(index).padStart(8, '0')}`)
 }
 
-/** Of an order that was there from the beginning. */
-export function orderState(key: number, index: number): string {
-  const last = LAST_STATE[hash(key, SALT.last, index) % LAST_STATE.length] ?? 0
-  if (hash(key, SALT.path, index) % 10 === 0 && last > 0) return 'cancelled'
-  return STATES[last] ?? ''
+export function orderState(organization: string, index: number): string {
+  return createDice(`${organization} state ${index}`).pick(STATES)
 }
 
 function createLine(dice: Dice) {
@@ -88,20 +84,20 @@ function createLine(dice: Dice) {
   return { sku, name, quantity: 1 + dice.below(4), unit_price: money(cents), price: cents / 100 }
 }
 
-function createCustomer(key: number, number: number) {
-  const dice = createDice(hash(key, SALT.customer, number))
+function createCustomer(organization: string, number: number) {
+  const dice = createDice(`${organization} customer ${number}`)
   const name = `${dice.pick(FIRST_NAMES)} ${dice.pick(LAST_NAMES)}`
   const address = createAddress(dice, dice.pick(CITIES))
   return { id: 20_000 + number, name, email: `customer${number}@example.com`, address }
 }
 
 /** An establishment as the API lists it. They never change. */
-export function createEstablishment(key: number, index: number) {
-  const dice = createDice(hash(key, SHOP_SALT.shop, index))
+export function createEstablishment(organization: string, index: number) {
+  const dice = createDice(`${organization} shop ${index}`)
   const city = dice.pick(CITIES)
-  const created = WORLD_START + index * 6 * HOUR + (hash(key, SHOP_SALT.created, index) % (6 * HOUR))
+  const created = WORLD_START + index * 6 * HOUR + dice.below(6 * HOUR)
   return {
-    id: shopId(key, index),
+    id: shopId(organization, index),
     code: String(index + 1).padStart(3, '0'),
     name: `${dice.pick(LAST_NAMES)} ${city.name}`,
     email: `shop${index + 1}@example.com`,
@@ -112,8 +108,8 @@ export function createEstablishment(key: number, index: number) {
   }
 }
 
-function shopId(key: number, index: number): string {
-  return uuid(createDice(hash(key, SHOP_SALT.id, index)))
+function shopId(organization: string, index: number): string {
+  return uuid(createDice(`${organization} shop id ${index}`))
 }
 
 /** The leading zero of `zip` matters. */
@@ -137,16 +133,9 @@ function timestamp(epochSeconds: number): string {
 
 type Dice = ReturnType<typeof createDice>
 
-/** Mixes whole numbers into one of 32 bits. Order matters, and every machine gets the same result. */
-export function hash(...parts: number[]): number {
-  let state = 0x9e3779b9
-  for (const part of parts) state = mix(state ^ mix(part))
-  return state
-}
-
-/** Numbers that look random and follow from `key` alone. */
-export function createDice(key: number) {
-  let state = key
+/** Numbers that look random and follow from `seed` alone, on every machine. */
+export function createDice(seed: string) {
+  let state = crc32(seed)
   function next(): number {
     state = (state + 0x9e3779b9) | 0
     return mix(state)
@@ -167,13 +156,8 @@ export function createDice(key: number) {
 }
 
 /** A UUID in the form of version 4. */
-export function uuid(dice: Dice): string {
-  const hex = (length: number) =>
-    dice
-      .below(16 ** length)
-      .toString(16)
-      .padStart(length, '0')
-  return `${hex(4)}${hex(4)}-${hex(4)}-4${hex(3)}-${dice.pick(['8', '9', 'a', 'b'])}${hex(3)}-${hex(6)}${hex(6)}`
+export function uuid({ digits }: Dice): string {
+  return `${digits(8)}-${digits(4)}-4${digits(3)}-8${digits(3)}-${digits(12)}`
 }
 
 // MurmurHash3's last step: it maps neighbouring numbers far apart.

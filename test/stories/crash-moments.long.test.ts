@@ -47,7 +47,7 @@ function expectReadOn(asked: readonly number[], furthest: number): void {
 
 it(`a sync that is killed ${KILLS} times leaves the mirror sound, skips no page and has three asked again at most`, async () => {
   onTestFailed(() => console.error(`The same moments again: SEED=${SEED}`))
-  const dice = createDice(SEED)
+  const dice = createDice(String(SEED))
   const server = await serve((asked) => {
     const job = JOBS.find(({ tenant }) => tenant.id === asked.organization)
     return pageOf(listOf(job?.walks ?? 0), asked)
