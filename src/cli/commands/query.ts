@@ -1,6 +1,4 @@
-import { addAbortSignal } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { exitCodeOfStop } from '../exit-code.ts'
 import { type DatabaseOption, readPlace } from '../place.ts'
 import { type OutputFormat, writeRows } from '../reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
@@ -17,16 +15,10 @@ export async function run(
   typed: string,
   options: Options,
 ): Promise<number> {
-  const { signal, stdin } = runtime
   const { format, param } = options
   const place = await readPlace(runtime, globals, options)
-  let sql = typed
-  try {
-    if (typed === '-') sql = await text(addAbortSignal(signal, stdin()))
-  } catch (error) {
-    if (signal.aborted) return exitCodeOfStop(signal)
-    throw error
-  }
+  runtime.dieOnSignal()
+  const sql = typed === '-' ? await text(runtime.stdin()) : typed
   // A value that is missing is told before the server is asked.
   if (place.config?.postgres) (await import('../../store/postgres/query.ts')).withPlaceholders(sql, param)
   return writeRows(runtime, place, format, (mirror) => mirror.query(sql, param))
