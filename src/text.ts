@@ -87,16 +87,3 @@ export function inWords(ms: number): string {
   const [size, noun] = units.find(([unit, , most]) => Math.round(ms / unit) <= most) ?? [1000, 'second']
   return counted(Math.max(Math.round(ms / size), ms > 0 ? 1 : 0), noun)
 }
-
-/** `512 bytes`, `3.4 MB`. */
-export function inBytes(bytes: number): string {
-  const units: [number, string][] = [
-    [1e12, 'TB'],
-    [1e9, 'GB'],
-    [1e6, 'MB'],
-    [1e3, 'kB'],
-  ]
-  const [size, unit] = units.find(([least]) => bytes >= least) ?? [1, 'bytes']
-  const value = bytes / size
-  return `${value >= 100 || size === 1 ? Math.round(value) : value.toFixed(1)} ${unit}`
-}

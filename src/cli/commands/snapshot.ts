@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { UsageError } from '../../errors.ts'
 import { copyMirror } from '../../store/sqlite/copy.ts'
-import { inBytes } from '../../text.ts'
+import { counted } from '../../text.ts'
 import { openMirrorFile } from '../file.ts'
 import { type DatabaseOption, readPlace } from '../place.ts'
 import type { Globals, Runtime } from '../runtime.ts'
@@ -29,6 +29,6 @@ export async function run(
   openMirrorFile(mirror, config === null).close()
   const task = { mirror, target, mode: null, at: now(), isPublished: false }
   const bytes = await copyMirror(task, processName, signal)
-  stderr.write(`${target}: ${inBytes(bytes)}\n`)
+  stderr.write(`${target}: ${counted(bytes, 'byte')}\n`)
   return 0
 }
