@@ -1,7 +1,6 @@
 import type { Config, OrganizationConfig } from '../config/config.ts'
 import { UsageError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
-import { printable } from '../text.ts'
 
 // Which organizations and lists `--org` and `--collection` name.
 
@@ -16,26 +15,17 @@ export interface ConfiguredJob extends Job {
   organization: OrganizationConfig
 }
 
-export const ALL: JobSelection = { org: [], collection: [] }
-
 export interface Named {
   id: string
   name: string
 }
 
-/**
- * Those of the configuration or the mirror that have this UUID or name, in other capitals only if none has these. Throws UsageError where
- * there is none.
- */
+/** Those of the configuration or the mirror that have this UUID or name. Throws UsageError where there is none. */
 export function organizationsNamed<T extends Named>(typed: string, known: readonly T[]): T[] {
-  const folded = typed.toLowerCase()
-  const exact = known.filter(({ id, name }) => id === folded || name === typed)
-  const found = exact.length > 0 ? exact : known.filter(({ name }) => name.toLowerCase() === folded)
+  const found = known.filter(({ id, name }) => id === typed.toLowerCase() || name === typed)
   if (found.length > 0) return found
   const names = [...new Set(known.map(({ name }) => name))].join(', ')
-  throw new UsageError(
-    `--org ${printable(typed)}: there is no organization of this name or UUID (known: ${printable(names, 1000)})`,
-  )
+  throw new UsageError(`--org ${typed}: there is no organization of this name or UUID (known: ${names})`)
 }
 
 /** The organizations that `--org` names; all without it. Throws UsageError for one that is not configured. */
@@ -45,7 +35,10 @@ export function selectOrganizations(config: Config, names: readonly string[]): O
 }
 
 /** The selected jobs, in the order of the configuration. Throws UsageError for an unknown name, and when no job is left. */
-export function selectJobs(config: Config, { org, collection: typed }: JobSelection): ConfiguredJob[] {
+export function selectJobs(
+  config: Config,
+  { org, collection: typed }: JobSelection = { org: [], collection: [] },
+): ConfiguredJob[] {
   const known = config.collections.map((collection) => collection.name)
   const stranger = typed.find((name) => !known.includes(name))
   if (stranger !== undefined)

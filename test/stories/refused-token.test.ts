@@ -63,8 +63,8 @@ it('a token that is refused is sent once, whoever else has it, and holds all of 
     organizations: [...SHARING, OTHER].map((one) => ({ ...one, token: variable('NOT_SET') })),
   })
   const resume = async (name: string) => (await workspace.run(['resume', '--org', name])).stderr
-  expect(await resume('OTHER')).toMatch(/^no organization was held; .*still held.*: admin-mirror resume$/m)
-  expect(await resume('SHARING-2')).toContain('no longer held: sharing-1, sharing-2, sharing-3')
+  expect(await resume('other')).toMatch(/^no organization was held; .*still held.*: admin-mirror resume$/m)
+  expect(await resume('sharing-2')).toContain('no longer held: sharing-1, sharing-2, sharing-3')
   expect([held(), sentOld()]).toEqual([null, 1])
 })
 

@@ -6,7 +6,7 @@ import { counted, jobName, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import type { Globals, Runtime } from '../runtime.ts'
-import { ALL, type ConfiguredJob, selectJobs } from '../selection.ts'
+import { type ConfiguredJob, selectJobs } from '../selection.ts'
 import { inSession, type Session } from '../session.ts'
 
 /** What was found of one thing: of `database`, `schedule`, `acme orders`. */
@@ -31,7 +31,7 @@ const finding = (name: string, message: string, exitCode = 0, fault = message): 
 export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   const { stdout, signal, now } = runtime
   const configured = readConfig(runtime, globals, 'resolve')
-  const jobs = selectJobs(configured, ALL)
+  const jobs = selectJobs(configured)
   const exitCodes: number[] = []
   const tell = (findings: readonly Finding[]) => {
     for (const { name, message, exitCode } of findings) {

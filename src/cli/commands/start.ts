@@ -14,7 +14,7 @@ import type { Listening } from '../listening.ts'
 import { type Log, openLog } from '../output/log.ts'
 import type { HowToRun } from '../run-jobs.ts'
 import type { Globals, Runtime } from '../runtime.ts'
-import { ALL, type ConfiguredJob, selectJobs } from '../selection.ts'
+import { type ConfiguredJob, selectJobs } from '../selection.ts'
 import { type CommandSession, openCommand } from '../session.ts'
 
 /** What is there before the mirror can be opened. */
@@ -36,7 +36,7 @@ const OPEN_AGAIN_MS = 5000
 export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   const { signal, sleep } = runtime
   const config = readConfig(runtime, globals, 'resolve')
-  const jobs = selectJobs(config, ALL)
+  const jobs = selectJobs(config)
   // Before the mirror: a port in use ends the command with nothing sent or written.
   const listening =
     config.http && (await (await import('../listening.ts')).listenFor(config, config.http, runtime))
