@@ -3,7 +3,6 @@ import { UsageError } from '../../errors.ts'
 import { tableName } from '../../store/columns/catalog.ts'
 import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/query.ts'
 import { literal, quoted } from '../../store/core/sql.ts'
-import { printable } from '../../text.ts'
 import { type DatabaseOption, readPlace } from '../place.ts'
 import { type OutputFormat, type Reader, writeRows } from '../reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
@@ -44,7 +43,7 @@ function assertNames(name: string, org: readonly string[], config: Config): void
   const collections = config.collections.map((collection) => collection.name)
   if (!mayHold(collections, name))
     throw new UsageError(
-      `there is no table or view ${printable(name)}; there are: ${[...collections, ...Object.keys(OF_EVERY_MIRROR)].join(', ')}`,
+      `there is no table or view ${name}; there are: ${[...collections, ...Object.keys(OF_EVERY_MIRROR)].join(', ')}`,
     )
   idsOf(org, config, [])
 }
@@ -57,8 +56,6 @@ async function ownedBy(
   mirror: Reader,
 ): Promise<string> {
   const ids = idsOf(org, config, await mirror.ask(listedOrganizations()))
-  if (name === 'sync_columns')
-    throw new UsageError('--org: sync_columns has the columns of all organizations; leave it out')
   const owner = Object.hasOwn(OF_EVERY_MIRROR, name) ? 'organization_id' : '_organization_id'
   return ` WHERE ${name === 'organizations' ? 'id' : owner} IN (${ids.map(literal).join(', ')})`
 }

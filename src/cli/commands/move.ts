@@ -7,7 +7,7 @@ import { move } from '../../store/postgres/move.ts'
 import { type Connection, runRule } from '../../store/sqlite/driver.ts'
 import { translate } from '../../store/sqlite/errors.ts'
 import { createLockWait } from '../../store/sqlite/runner.ts'
-import { counted, printable } from '../../text.ts'
+import { counted } from '../../text.ts'
 import { openConnection, openMirrorFile } from '../file.ts'
 import { connect } from '../postgres.ts'
 import type { Globals, Runtime } from '../runtime.ts'
@@ -71,6 +71,6 @@ function assertUnused(connection: Connection, file: string, { isAlive, now }: Ru
   if (daemon === undefined && owner === undefined) return
   const by = daemon
     ? `"admin-mirror start" runs on it (process ${daemon.pid})`
-    : `process ${printable(owner ?? '', 40)} is working on it`
+    : `process ${owner} is working on it`
   throw new JobError('BUSY', `${file} is in use: ${by}. Stop it, and run the same command again`)
 }

@@ -2,7 +2,6 @@ import { zstdCompressSync } from 'node:zlib'
 import { ByteWriter, ParquetWriter, schemaFromColumnData } from 'hyparquet-writer'
 import { UsageError } from '../../errors.ts'
 import type { Rows, Value } from '../../store/core/query.ts'
-import { printable } from '../../text.ts'
 import { base64, type Pieces, type Row } from './formats.ts'
 
 /** A row group ends at either: readers skip whole groups, and memory holds one. */
@@ -78,7 +77,7 @@ function cellOf(value: Value, kind: Kind, column: string): string | number | big
   const cell = kind === 'DOUBLE' ? realOf(value) : typeof value === 'bigint' ? value : null
   if (cell !== null) return cell
   throw new UsageError(
-    `column ${printable(column, 100)}: a value is no ${kind === 'INT64' ? 'INTEGER' : 'REAL'}, as the column's type or its first rows say, so no Parquet can be written; take csv, or have the SQL of a query CAST it`,
+    `column ${column}: a value is no ${kind === 'INT64' ? 'INTEGER' : 'REAL'}, as the column's type or its first rows say, so no Parquet can be written; take csv, or have the SQL of a query CAST it`,
   )
 }
 

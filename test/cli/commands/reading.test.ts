@@ -181,7 +181,6 @@ describe('export', () => {
   it.for<[string, RegExp]>([
     ['order --format csv', /no such table: order; the tables sync_columns .* list the names/],
     ['orders --format csv --org nobody', /--org nobody: .*acme, globex/],
-    ['sync_columns --format csv --org acme', /sync_columns has the columns of all organizations/],
   ])('exits with 2, and says why: %s', async ([line, why]) => {
     const stderr = expect.stringMatching(why)
     expect(await exported(...line.split(' '))).toMatchObject({ code: 2, stdout: '', stderr })
