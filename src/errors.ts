@@ -3,8 +3,6 @@ interface ErrorFacts {
   exitCode: 1 | 3 | 4 | 5
   /** For readers who see the code without its message, which may hold an item's data. */
   meaning: string
-  /** What to do, where the message does not say it: only `check` shows it. */
-  cure?: string
   /** It passes by itself: whoever reads by a schedule tries again. */
   passes?: true
   /** All lists have it at once, so it is told of one of them. */
@@ -24,7 +22,6 @@ const FACTS = {
   ORGANIZATION_NOT_FOUND: {
     exitCode: 3,
     meaning: 'the API does not know the organization, or the address',
-    cure: 'correct the one that is wrong',
     pastTheEnd: true,
   },
   RATE_LIMITED: {
@@ -39,7 +36,6 @@ const FACTS = {
   BAD_RESPONSE: {
     exitCode: 1,
     meaning: 'an answer was not the list',
-    cure: 'correct api.baseUrl or the path of the collection, if something else answers at this address',
   },
   LINK_REFUSED: { exitCode: 1, meaning: 'links.next is not the next page, or is missing' },
   INCOMPLETE: { exitCode: 5, meaning: 'the list ended before its own total' },

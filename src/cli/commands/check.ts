@@ -90,11 +90,9 @@ async function askList(job: ConfiguredJob, session: Session, stop: AbortSignal):
 }
 
 function failed(name: string, { code, message, shared }: KnownError): Finding {
-  const { exitCode, cure } = ERRORS[code]
   const text = message.replace(`${name} page 1: `, '')
   // A token file that cannot be read is a matter of configuration.
-  const exits = code === 'CONFIGURATION' ? 2 : exitCode
-  return finding(name, cure === undefined ? text : `${text}; ${cure}`, exits, shared || text)
+  return finding(name, text, code === 'CONFIGURATION' ? 2 : ERRORS[code].exitCode, shared || text)
 }
 
 /** One cause is told once: of lists that failed alike, the first stands for all. */
