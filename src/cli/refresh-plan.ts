@@ -31,7 +31,6 @@ const READ_EVERY_MS_A_LIST = 2
 
 /** What the lists of a configuration share for refreshes, and which of them is read next. */
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions) {
-  const budgetKeys = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
   const schedules = new Set(config.organizations.map(({ schedule }) => schedule))
   const periods = new Map([...schedules].map((one) => [one, periodOf(one, config.timezone, now())]))
   const lists = new Map(config.organizations.flatMap(listsOf).map((list) => [keyOf(list.job), list]))
@@ -42,16 +41,12 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   const sources = new Map<string, PageSource>()
   let readAt = Number.NEGATIVE_INFINITY
 
-  function budgetKey({ id }: OrganizationConfig): string {
-    return budgetKeys.get(id) ?? id
-  }
-
   function listsOf(organization: OrganizationConfig): List[] {
     const { refresh, schedule, collections } = organization
     if (refresh === false) return []
     const { every, share: percent } = refresh
     const walkEvery = periods.get(schedule) ?? Number.POSITIVE_INFINITY
-    const pace = { every, walkEvery, percent, budget: budgetKey(organization) }
+    const pace = { every, walkEvery, percent, budget: budgetOf(organization) }
     return collections.map((collection) => ({
       ...pace,
       job: { organization, collection },
@@ -68,14 +63,6 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     return (budgets.get(budget) ?? []).flatMap((list) =>
       list.state ? [{ ...list, ...list.state, list }] : [],
     )
-  }
-
-  async function read(): Promise<void> {
-    const kept = await store.refreshes()
-    const states = new Map(kept.map((one) => [jobKey(one.organizationId, one.collection), one.state]))
-    for (const [key, list] of lists) list.state = stateOf(states.get(key), scopeText(list.job), now())
-    const stored = new Map((await store.shares([...shares.keys()])).map((share) => [share.budgetKey, share]))
-    for (const [key, share] of shares) share.note(stored.get(key) ?? null)
   }
 
   return {
@@ -100,7 +87,11 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     async update(): Promise<void> {
       if (Math.abs(now() - readAt) < lists.size * READ_EVERY_MS_A_LIST) return
       readAt = now()
-      await read()
+      const kept = await store.refreshes()
+      const states = new Map(kept.map((one) => [jobKey(one.organizationId, one.collection), one.state]))
+      for (const [key, list] of lists) list.state = stateOf(states.get(key), scopeText(list.job), now())
+      const stored = new Map((await store.shares([...shares.keys()])).map((one) => [one.budgetKey, one]))
+      for (const [key, share] of shares) share.note(stored.get(key) ?? null)
     },
     /** The list of a budget that is read next, if its share has room. `isTaken`: it cannot be read now. */
     next(budget: string, isTaken: (job: ConfiguredJob) => boolean): ConfiguredJob | null {
@@ -108,9 +99,10 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       const known = knownOf(budget).map((one) => ({ ...one, isTaken: isTaken(one.job) }))
       return (share && nextReading(known, share.level(), share.perMinute(), now()))?.list.job ?? null
     },
-    /** Notes the source of an organization's pages, which knows the rate limit. */
-    watch(organization: OrganizationConfig, source: PageSource) {
-      sources.set(budgetKey(organization), source)
+    /** Notes the source of a job's pages, which knows the rate limit. */
+    watch(job: ConfiguredJob, source: PageSource) {
+      const list = lists.get(keyOf(job))
+      if (list) sources.set(list.budget, source)
     },
   }
 }

@@ -72,7 +72,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     async source(job) {
       try {
         const source = open(job, await read(job.organization))
-        refreshes.watch(job.organization, source)
+        refreshes.watch(job, source)
         return source
       } catch (error) {
         return closedSource(error)

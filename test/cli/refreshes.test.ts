@@ -182,6 +182,6 @@ it('the share is of the limit that answers announce, and of the configured one u
   const perMinute = () => first && plan.policyOf(first.list)?.share.perMinute()
 
   expect(perMinute()).toBe(6)
-  if (first) plan.watch(first.list.organization, { limit: () => 300 } as PageSource)
+  if (first) plan.watch(first.list, { limit: () => 300 } as PageSource)
   expect(perMinute()).toBe(30)
 })
