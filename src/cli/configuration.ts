@@ -1,7 +1,7 @@
 import path from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Config, loadConfig } from '../config/config.ts'
-import type { Globals, Runtime } from './runtime.ts'
+import type { Invocation, Runtime } from './runtime.ts'
 
 // The configuration of a command, and of a process that runs.
 
@@ -9,8 +9,8 @@ import type { Globals, Runtime } from './runtime.ts'
 export const USER_AGENT = `admin-mirror/${manifest.version}`
 
 /** The configuration of a command. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
-export function readConfig({ env, cwd }: Runtime, { config }: Globals, tokens: 'resolve' | 'leave'): Config {
-  return loadConfig(path.resolve(cwd, config), { env, tokens })
+export function readConfig({ env, cwd, globals }: Invocation, tokens: 'resolve' | 'leave'): Config {
+  return loadConfig(path.resolve(cwd, globals.config), { env, tokens })
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { isPostgresAddress } from '../config/postgres-address.ts'
 import { MirrorError, UsageError } from '../errors.ts'
 import type { MirrorFacts } from '../store/core/status.ts'
-import type { Globals, Runtime } from './runtime.ts'
+import type { Invocation, Runtime } from './runtime.ts'
 
 // Which mirror a command works on, and what is read of it without opening it for writing. A mirror is a file, or a schema of a PostgreSQL
 // server, whose code is loaded only where it is needed.
@@ -24,14 +24,10 @@ export interface DatabaseOption {
  * The file that `--database` names, else the mirror of the configuration. With `--database` no configuration is read, nor
  * the code for it loaded: an analyst has none, and it may be of another mirror. Throws UsageError, and ConfigError.
  */
-export async function readPlace(
-  runtime: Runtime,
-  globals: Globals,
-  { database }: DatabaseOption,
-): Promise<MirrorPlace> {
+export async function readPlace(runtime: Invocation, { database }: DatabaseOption): Promise<MirrorPlace> {
   if (database === undefined) {
     const { readConfig } = await import('./configuration.ts')
-    return placeOf(readConfig(runtime, globals, 'leave'))
+    return placeOf(readConfig(runtime, 'leave'))
   }
   if (database === '') throw new UsageError('--database: name a file')
   // It may hold a password, so it is not repeated.

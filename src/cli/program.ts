@@ -1,13 +1,13 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { EXIT_CODES, reportError } from './exit-code.ts'
-import { type Globals, type Runtime, silenced } from './runtime.ts'
+import { type Globals, type Invocation, type Runtime, silenced } from './runtime.ts'
 
 // What can be typed. Each command loads its file alone, so that a small one starts fast.
 
 /** A file of `commands`. `run` gets what was typed last: the arguments, then the options. */
 interface CommandModule {
-  run: (runtime: Runtime, globals: Globals, ...typed: never[]) => Promise<number>
+  run: (runtime: Invocation, ...typed: never[]) => Promise<number>
 }
 
 /** Runs the command of this command line and returns its exit code. */
@@ -17,7 +17,8 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   addCommands(program, async (load, typed) => {
     const { run } = await load()
     const globals = program.opts<Globals>()
-    exitCode = await run(globals.quiet ? silenced(runtime) : runtime, globals, ...(typed as never[]))
+    const invoked = globals.quiet ? silenced(runtime) : runtime
+    exitCode = await run({ ...invoked, globals }, ...(typed as never[]))
   })
   try {
     await program.parseAsync([...argv], { from: 'user' })

@@ -40,6 +40,11 @@ export interface Runtime {
   dieOnSignal: () => void
 }
 
+/** What a command gets beside its own arguments and options. */
+export interface Invocation extends Runtime {
+  globals: Globals
+}
+
 /** The runtime of `--quiet`: only errors are written, and nothing is drawn. */
 export function silenced(runtime: Runtime): Runtime {
   const stderr = new Writable({ write: (_chunk, _encoding, done) => done() })

@@ -19,7 +19,7 @@ import { createPublisher } from './publisher.ts'
 import { openStatus } from './read-status.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
 import { createRunner, type RunJobs } from './run-jobs.ts'
-import type { Globals, Runtime } from './runtime.ts'
+import type { Invocation, Runtime } from './runtime.ts'
 import type { ConfiguredJob } from './selection.ts'
 
 // What a command works with: the mirror, the API, the runner of jobs, and those who are told.
@@ -167,12 +167,11 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
 
 /** Opens the session of a command, does `work` in it and closes it. */
 export async function inSession<T>(
-  runtime: Runtime,
-  globals: Globals,
+  runtime: Invocation,
   options: Pick<CommandOptions, 'config' | 'acceptAddress'>,
   work: (session: CommandSession) => Promise<T>,
 ): Promise<T> {
-  const session = await openCommand({ ...options, runtime, ...(await openLog(globals, runtime)) })
+  const session = await openCommand({ ...options, runtime, ...(await openLog(runtime)) })
   try {
     return await work(session)
   } finally {
@@ -185,13 +184,12 @@ export async function inSession<T>(
  * any case, since something is gone. Throws MirrorError where there is none yet.
  */
 export async function inMirror<T>(
-  runtime: Runtime,
-  globals: Globals,
+  runtime: Invocation,
   { config, hasForgotten = false }: { config: Config; hasForgotten?: boolean },
   work: (mirror: OpenMirror) => Promise<T>,
 ): Promise<T> {
   await assertMirror(config, runtime)
-  const { logger } = await openLog(globals, runtime)
+  const { logger } = await openLog(runtime)
   const mirror = await openMirror({ config, runtime, log: logger })
   const publisher = createPublisher({ config, runtime, logger, mirror, isService: false, hasForgotten })
   let isRefused = false

@@ -3,7 +3,7 @@ import type { Filters } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { inSession } from '../session.ts'
 
@@ -15,12 +15,12 @@ interface Options extends JobSelection {
 }
 
 /** `backfill`: from the first page, or page N, whatever the checkpoint of a sync. Partial with filters or a start page. */
-export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
+export async function run(runtime: Invocation, options: Options): Promise<number> {
   const { filter, fromPage: firstPage = 1, restart = false, wait: waitForOwner } = options
   const { signal } = runtime
   if (filter.some(([name]) => name === 'page'))
     throw new UsageError('--filter page=...: write --from-page N instead')
-  const config = readConfig(runtime, globals, 'resolve')
+  const config = readConfig(runtime, 'resolve')
   const jobs = selectJobs(config, options).map((job) => {
     const { filters: scope } = job.collection
     const filters = filtersOf(scope, filter, jobName(job))
@@ -29,7 +29,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   const kind = filter.length > 0 || firstPage > 1 ? 'partial' : 'full'
   const plan = { origin: 'backfill', kind, firstPage, resumeWithin: null, restart } as const
   const how = { plan, trigger: 'backfill', waitForOwner, signal } as const
-  return inSession(runtime, globals, { config }, async ({ runJobs }) =>
+  return inSession(runtime, { config }, async ({ runJobs }) =>
     exitCodeOfJobs(await runJobs(jobs, how), signal),
   )
 }

@@ -5,7 +5,7 @@ import { impossibleCollections } from '../../store/core/tables.ts'
 import { counted, jobName, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation } from '../runtime.ts'
 import { type ConfiguredJob, selectJobs } from '../selection.ts'
 import { inSession, type Session } from '../session.ts'
 
@@ -28,9 +28,9 @@ const finding = (name: string, message: string, exitCode = 0, fault = message): 
 })
 
 /** `check`: what would keep runs from succeeding, and what to do about it. Throws for what no run gets past. */
-export async function run(runtime: Runtime, globals: Globals): Promise<number> {
+export async function run(runtime: Invocation): Promise<number> {
   const { stdout, signal, now } = runtime
-  const configured = readConfig(runtime, globals, 'resolve')
+  const configured = readConfig(runtime, 'resolve')
   const jobs = selectJobs(configured)
   const exitCodes: number[] = []
   const tell = (findings: readonly Finding[]) => {
@@ -44,7 +44,8 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   tell([finding('configuration', `${configured.file}: ${size}`), ...schedules(configured, now())])
   // One try: a user waits for the answer.
   const config = { ...configured, publish: null, retry: { ...configured.retry, attempts: 1 } }
-  await inSession(runtime, { ...globals, quiet: true }, { config }, async (session) => {
+  const quiet = { ...runtime, globals: { ...runtime.globals, quiet: true } }
+  await inSession(quiet, { config }, async (session) => {
     const fault = session.writeFault()
     tell([finding('database', fault ?? `${config.database} can be written`, fault === null ? 0 : 4)])
     const impossible = await session.read((dialect) => impossibleCollections(dialect, config.collections))

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SANDBOX_MIRROR, sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
 import { runProgram } from '../program.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation } from '../runtime.ts'
 
 /** What people type: only an installed package, in which all code lies in `dist`, has a command of its own. */
 const [COMMAND, ROOT] = import.meta.url.endsWith('.ts')
@@ -24,14 +24,14 @@ const CHANGES = `SELECT seq, change, id, after ->> '$.number' AS number, after -
 const BETWEEN_ORDERS = 20_000
 
 /** `demo`: from an API on this machine to answers. Leaves the mirror, but no process. */
-export async function run(runtime: Runtime, { quiet }: Globals): Promise<number> {
-  const { stdout, cwd, now } = runtime
+export async function run(runtime: Invocation): Promise<number> {
+  const { stdout, cwd, now, globals } = runtime
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-demo-'))
   const config = path.join(folder, 'admin-mirror.yaml')
   const say = (text: string) => stdout.write(`\n${text}\n`)
   const type = (...words: string[]) => {
     say(`$ admin-mirror ${words.map((word) => (/^[\w-]+$/.test(word) ? word : `"${word}"`)).join(' ')}`)
-    return runProgram([...words, '--config', config, ...(quiet ? ['--quiet'] : [])], runtime)
+    return runProgram([...words, '--config', config, ...(globals.quiet ? ['--quiet'] : [])], runtime)
   }
   // The made-up world stands still, so that each demo shows the same, except for the moment in which an order comes.
   const opened = now()

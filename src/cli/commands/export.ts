@@ -5,7 +5,7 @@ import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '
 import { literal, quoted } from '../../store/core/sql.ts'
 import { type DatabaseOption, readPlace } from '../place.ts'
 import { type OutputFormat, type Reader, writeRows } from '../reading.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation } from '../runtime.ts'
 import { type Named, organizationsNamed } from '../selection.ts'
 
 interface Options extends DatabaseOption {
@@ -14,13 +14,8 @@ interface Options extends DatabaseOption {
 }
 
 /** `export`: the rows of a table or view; with `ndjson` a collection's items. */
-export async function run(
-  runtime: Runtime,
-  globals: Globals,
-  typed: string,
-  options: Options,
-): Promise<number> {
-  const place = await readPlace(runtime, globals, options)
+export async function run(runtime: Invocation, typed: string, options: Options): Promise<number> {
+  const place = await readPlace(runtime, options)
   const { config } = place
   const { format, org } = options
   return writeRows(runtime, place, format, async (mirror) => {

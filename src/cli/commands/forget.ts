@@ -3,23 +3,19 @@ import { collectionsOf, type Holdings } from '../../store/core/forget.ts'
 import { listedOrganizations } from '../../store/core/query.ts'
 import { counted, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation } from '../runtime.ts'
 import { type JobSelection, type Named, organizationsNamed } from '../selection.ts'
 import { inMirror } from '../session.ts'
 
 /** `forget`: deletes everything that the mirror holds of an organization, or of some of its collections. Needs no token. */
-export async function run(
-  runtime: Runtime,
-  globals: Globals,
-  options: JobSelection & { yes?: boolean },
-): Promise<number> {
+export async function run(runtime: Invocation, options: JobSelection & { yes?: boolean }): Promise<number> {
   const { stdout, stderr } = runtime
   const [org = '', ...others] = options.org
   if (others.length > 0) throw new UsageError('forget takes one --org ORG')
   if (options.yes !== true) throw new UsageError('forget deletes for good, so it needs --yes')
-  const config = readConfig(runtime, globals, 'leave')
+  const config = readConfig(runtime, 'leave')
   const { organizations } = config
-  return inMirror(runtime, globals, { config, hasForgotten: true }, async (mirror) => {
+  return inMirror(runtime, { config, hasForgotten: true }, async (mirror) => {
     const mirrored = await mirror.read(listedOrganizations)
     const { id, name } = organizationToForget(org, [...mirrored, ...organizations])
     const shown = printable(name)

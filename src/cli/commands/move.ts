@@ -10,7 +10,7 @@ import { createLockWait } from '../../store/sqlite/runner.ts'
 import { counted } from '../../text.ts'
 import { openConnection, openMirrorFile } from '../file.ts'
 import { connect } from '../postgres.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Runtime } from '../runtime.ts'
 
 interface Options {
   from: string
@@ -18,7 +18,7 @@ interface Options {
 }
 
 /** `move`: copies a mirror in a file into a schema of a PostgreSQL server. Needs no configuration. */
-export async function run(runtime: Runtime, _globals: Globals, { from, to }: Options): Promise<number> {
+export async function run(runtime: Runtime, { from, to }: Options): Promise<number> {
   const { env, cwd, signal, stdout, stderr } = runtime
   // It may hold a password, so it is not repeated.
   const address = interpolate(to, env)

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { type DatabaseOption, readPlace } from '../place.ts'
 import { type OutputFormat, writeRows } from '../reading.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation } from '../runtime.ts'
 
 interface Options extends DatabaseOption {
   format: OutputFormat
@@ -9,14 +9,9 @@ interface Options extends DatabaseOption {
 }
 
 /** `query`: one reading statement. */
-export async function run(
-  runtime: Runtime,
-  globals: Globals,
-  typed: string,
-  options: Options,
-): Promise<number> {
+export async function run(runtime: Invocation, typed: string, options: Options): Promise<number> {
   const { format, param } = options
-  const place = await readPlace(runtime, globals, options)
+  const place = await readPlace(runtime, options)
   runtime.dieOnSignal()
   const sql = typed === '-' ? await text(runtime.stdin()) : typed
   // A value that is missing is told before the server is asked.

@@ -1,14 +1,14 @@
 import { printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 import { inMirror } from '../session.ts'
 
 /** `resume`: lifts the hold that a refused token left, for all that use it, and forgets waits of the rate limit. Needs no token. */
-export async function run(runtime: Runtime, globals: Globals, { org }: { org: string[] }): Promise<number> {
-  const config = readConfig(runtime, globals, 'leave')
+export async function run(runtime: Invocation, { org }: { org: string[] }): Promise<number> {
+  const config = readConfig(runtime, 'leave')
   const ids = selectOrganizations(config, org).map(({ id }) => id)
-  const lifted = await inMirror(runtime, globals, { config }, ({ tokens }) => tokens.resume(ids))
+  const lifted = await inMirror(runtime, { config }, ({ tokens }) => tokens.resume(ids))
   const names = lifted.map((name) => printable(name, 80)).join(', ')
   // The token that a process is refused for may be another one than the organization used last.
   const others =

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { systemCode, UsageError } from '../../errors.ts'
 import type { SandboxOptions } from '../../sandbox/api.ts'
 import { isOurs, sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Runtime } from '../runtime.ts'
 
 interface Options extends Omit<SandboxOptions, 'live' | 'now'> {
   port: number
@@ -13,7 +13,7 @@ interface Options extends Omit<SandboxOptions, 'live' | 'now'> {
 }
 
 /** `sandbox`: a made-up Administration API until SIGTERM, SIGINT or SIGHUP. */
-export async function run(runtime: Runtime, _globals: Globals, options: Options): Promise<number> {
+export async function run(runtime: Runtime, options: Options): Promise<number> {
   const { stdout, stderr, signal, now, cwd } = runtime
   const { live = false, port, writeConfig, ...others } = options
   const file = writeConfig === undefined ? null : path.resolve(cwd, writeConfig)

@@ -5,17 +5,12 @@ import { copyMirror } from '../../store/sqlite/copy.ts'
 import { counted } from '../../text.ts'
 import { openMirrorFile } from '../file.ts'
 import { type DatabaseOption, readPlace } from '../place.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation } from '../runtime.ts'
 
 /** `snapshot`: a copy of the mirror, while syncs go on. */
-export async function run(
-  runtime: Runtime,
-  globals: Globals,
-  file: string,
-  options: DatabaseOption,
-): Promise<number> {
+export async function run(runtime: Invocation, file: string, options: DatabaseOption): Promise<number> {
   const { cwd, processName, signal, stderr, now } = runtime
-  const { database: mirror, config } = await readPlace(runtime, globals, options)
+  const { database: mirror, config } = await readPlace(runtime, options)
   if (config?.postgres)
     throw new UsageError(
       `snapshot is for a mirror in a file; of a schema on PostgreSQL, pg_dump makes a copy: pg_dump --schema=${config.postgres.schema}`,

@@ -13,7 +13,7 @@ import { keepFresh, type PlannedJob } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
 import { type Log, openLog } from '../output/log.ts'
 import type { HowToRun } from '../run-jobs.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation, Runtime } from '../runtime.ts'
 import { type ConfiguredJob, selectJobs } from '../selection.ts'
 import { type CommandSession, openCommand } from '../session.ts'
 
@@ -33,14 +33,14 @@ const OPEN_AGAIN_MS = 5000
  * `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP (exit code 129), and at once what is due already. Exits
  * with 4 if only a new process can use the mirror again, so that a supervisor starts one.
  */
-export async function run(runtime: Runtime, globals: Globals): Promise<number> {
+export async function run(runtime: Invocation): Promise<number> {
   const { signal, sleep } = runtime
-  const config = readConfig(runtime, globals, 'resolve')
+  const config = readConfig(runtime, 'resolve')
   const jobs = selectJobs(config)
   // Before the mirror: a port in use ends the command with nothing sent or written.
   const listening =
     config.http && (await (await import('../listening.ts')).listenFor(config, config.http, runtime))
-  const log = await openLog(globals, runtime)
+  const log = await openLog(runtime)
   try {
     for (let told = ''; !signal.aborted; ) {
       try {

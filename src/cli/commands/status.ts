@@ -5,7 +5,7 @@ import { statusText } from '../../report/status-text.ts'
 import { printableJson, shellWord } from '../../text.ts'
 import { type DatabaseOption, readPlace } from '../place.ts'
 import { readStatus } from '../read-status.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation } from '../runtime.ts'
 
 interface Options extends DatabaseOption {
   json?: boolean
@@ -18,11 +18,11 @@ interface Options extends DatabaseOption {
  * `status`: 0 whatever it reports; 1 if a configured list is older than `--max-age` or `--fresh` allows; with `--check` the code
  * of what is wrong.
  */
-export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
+export async function run(runtime: Invocation, options: Options): Promise<number> {
   const { json, check, database } = options
   const maxAge = durationOf('--max-age', options.maxAge)
   const fresh = durationOf('--fresh', options.fresh)
-  const place = await readPlace(runtime, globals, options)
+  const place = await readPlace(runtime, options)
   const status = await readStatus(runtime, { ...place, maxAge, fresh })
   const query = ['admin-mirror query', ...(database === undefined ? [] : ['--database', shellWord(database)])]
   runtime.stdout.write(

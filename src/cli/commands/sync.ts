@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { inSession } from '../session.ts'
 
@@ -13,16 +13,16 @@ interface Options extends JobSelection {
 }
 
 /** `sync`: the jobs once, now. Continues unfinished walks; with `--refresh` only reads the newest end of each list. */
-export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
+export async function run(runtime: Invocation, options: Options): Promise<number> {
   const { refresh, acceptAddress, acceptRemovals, wait: waitForOwner } = options
   const { signal } = runtime
   if (refresh && acceptRemovals)
     throw new UsageError('--accept-removals: a refresh removes nothing; leave out --refresh to walk the list')
-  const config = readConfig(runtime, globals, 'resolve')
+  const config = readConfig(runtime, 'resolve')
   const jobs = selectJobs(config, options)
   const instead = refresh ? 'newest' : undefined
   const how = { trigger: 'manual', waitForOwner, acceptRemovals, instead, signal } as const
-  return inSession(runtime, globals, { config, acceptAddress }, async ({ runJobs }) =>
+  return inSession(runtime, { config, acceptAddress }, async ({ runJobs }) =>
     exitCodeOfJobs(await runJobs(jobs, how), signal),
   )
 }

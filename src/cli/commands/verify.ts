@@ -5,21 +5,17 @@ import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { assertMirror } from '../place.ts'
 import { runConcurrently } from '../run-jobs.ts'
-import type { Globals, Runtime } from '../runtime.ts'
+import type { Invocation } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { inSession } from '../session.ts'
 
 /** `verify`: walks the lists and compares them with the mirror. Writes no rows. */
-export async function run(
-  runtime: Runtime,
-  globals: Globals,
-  options: JobSelection & { wait?: boolean },
-): Promise<number> {
+export async function run(runtime: Invocation, options: JobSelection & { wait?: boolean }): Promise<number> {
   const { sleep, yieldToEventLoop, stdout, signal } = runtime
-  const config = readConfig(runtime, globals, 'resolve')
+  const config = readConfig(runtime, 'resolve')
   const jobs = selectJobs(config, options)
   await assertMirror(config, runtime)
-  return inSession(runtime, globals, { config }, async (session) => {
+  return inSession(runtime, { config }, async (session) => {
     const tasks = jobs.map(
       (job) => (stop: AbortSignal) =>
         verifyJob({

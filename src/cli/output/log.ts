@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { createLogUpdate } from 'log-update'
 import pino, { type Logger } from 'pino'
 import { printable, printableJson } from '../../text.ts'
-import type { Globals, Output, Runtime } from '../runtime.ts'
+import type { Invocation, Output } from '../runtime.ts'
 
 // Standard error: JSON lines, or on a terminal text and below it lines that are drawn again and again.
 
@@ -17,8 +17,8 @@ export interface Log {
  * Only the name and the message of an error are logged: pino would copy all fields of an unexpected error, and got's errors hold the
  * request's headers.
  */
-export async function openLog({ logLevel, logFormat, quiet }: Globals, runtime: Runtime): Promise<Log> {
-  const { stderr, errors, env } = runtime
+export async function openLog({ stderr, errors, env, globals }: Invocation): Promise<Log> {
+  const { logLevel, logFormat, quiet } = globals
   const output = errors ?? stderr
   const isTerminal = output.isTTY === true
   const knowsEscapes = isTerminal && env.TERM !== 'dumb'
