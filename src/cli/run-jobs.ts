@@ -3,12 +3,11 @@ import { type KnownError, MirrorError } from '../errors.ts'
 import type { Pings } from '../ping/pings.ts'
 import { type JobEvent, type JobOptions, type JobResult, runJob } from '../sync/job.ts'
 import type { Job, Observe, WalkPlan } from '../sync/types.ts'
+import type { VerifyOptions } from '../sync/verify.ts'
 import type { Publisher } from './publisher.ts'
 import type { Runtime } from './runtime.ts'
 import type { ConfiguredJob } from './selection.ts'
 import type { Session } from './session.ts'
-
-export type RunJobs = (jobs: readonly ConfiguredJob[], how: HowToRun) => Promise<JobResult[]>
 
 /** What is absent is as in a sync. */
 export interface HowToRun extends Pick<JobOptions, 'trigger' | 'instead' | 'signal'> {
@@ -23,23 +22,24 @@ export function syncPlan({ resumeWithin }: Config): WalkPlan {
   return { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin, restart: false }
 }
 
-/**
- * Runs tasks concurrently and waits for all of them. A failed one does not stop the others, unless the mirror itself failed: then all
- * stop. The `api` folder bounds the requests in flight: a job that waits for its rate limit costs the others nothing.
- */
-export function runConcurrently<T extends { error: KnownError | null }>(
-  tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
-  signal: AbortSignal,
-): Promise<T[]> {
-  const stop = new AbortController()
-  const either = AbortSignal.any([signal, stop.signal])
-  return Promise.all(
-    tasks.map(async (task) => {
-      const result = await task(either)
-      if (result.error instanceof MirrorError) stop.abort(result.error)
-      return result
-    }),
-  )
+/** What a session reads its lists by. */
+export interface Runner {
+  /**
+   * Does `work` with these jobs side by side, and waits for all of them. One that fails does not stop the others, unless the mirror itself failed:
+   * then all stop. The `api` folder bounds the requests in flight: a job that waits for its rate limit costs the others nothing.
+   */
+  eachJob<T extends { error: KnownError | null }>(
+    jobs: readonly ConfiguredJob[],
+    signal: AbortSignal,
+    work: (reading: Reading) => Promise<T>,
+  ): Promise<T[]>
+  /** Runs these jobs, once. */
+  runJobs(jobs: readonly ConfiguredJob[], how: HowToRun): Promise<JobResult[]>
+}
+
+/** What walks and comparisons of a list need alike. */
+interface Reading extends Omit<VerifyOptions, 'store' | 'waitForOwner'>, Pick<JobOptions, 'store'> {
+  job: ConfiguredJob
 }
 
 interface RunnerOptions {
@@ -52,46 +52,49 @@ interface RunnerOptions {
   runtime: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>
 }
 
-/** Returns the function that runs jobs in a session. */
-export function createRunner(options: RunnerOptions): RunJobs {
+export function createRunner(options: RunnerOptions): Runner {
   const { config, session, observe, pings, publisher, runtime } = options
   const { store, refreshes } = session
+  const { maxPasses } = config
   const { now, sleep, yieldToEventLoop } = runtime
   // Hundreds of jobs may begin together. Between them signals and probes are answered.
   let lastTurn = Promise.resolve()
-  return async (jobs, how) => {
-    const { plan = syncPlan(config), waitForOwner = false, acceptRemovals: accept = false } = how
-    const { trigger, instead, signal } = how
-    // A refresh that is due is not a run of a schedule, and comes every few minutes.
-    const isDueRefresh = instead === 'due'
-    // Before any await: jobs that begin in one turn of the event loop are one run for pings.
-    const tellEnd = isDueRefresh ? undefined : pings?.begin()
-    // The jobs report errors. For a refresh that is due, the states have just been read.
-    if (!isDueRefresh) await refreshes.update().catch(() => {})
-    const tasks = jobs.map((job) => async (stop: AbortSignal) => {
-      lastTurn = lastTurn.then(yieldToEventLoop)
-      await lastTurn
-      return runJob({
-        job,
-        plan,
-        trigger,
-        source: () => session.source(job),
-        store,
-        refresh: refreshes.policyOf(job),
-        instead,
-        maxPasses: config.maxPasses,
-        removals: { ...config.removals, accept },
-        waitForOwner,
-        now,
-        sleep,
-        yieldToEventLoop,
-        observe: observe(job),
-        signal: stop,
+
+  const eachJob: Runner['eachJob'] = (jobs, signal, work) => {
+    const stop = new AbortController()
+    const either = AbortSignal.any([signal, stop.signal])
+    return Promise.all(
+      jobs.map(async (job) => {
+        lastTurn = lastTurn.then(yieldToEventLoop)
+        await lastTurn
+        const source = () => session.source(job)
+        const common = { job, source, store, maxPasses, now, sleep, yieldToEventLoop, signal: either }
+        const result = await work({ ...common, observe: observe(job) })
+        if (result.error instanceof MirrorError) stop.abort(result.error)
+        return result
+      }),
+    )
+  }
+
+  return {
+    eachJob,
+    async runJobs(jobs, how) {
+      const { plan = syncPlan(config), waitForOwner = false, acceptRemovals: accept = false } = how
+      const { trigger, instead, signal } = how
+      // A refresh that is due is not a run of a schedule, and comes every few minutes.
+      const isDueRefresh = instead === 'due'
+      // Before any await: jobs that begin in one turn of the event loop are one run for pings.
+      const tellEnd = isDueRefresh ? undefined : pings?.begin()
+      // The jobs report errors. For a refresh that is due, the states have just been read.
+      if (!isDueRefresh) await refreshes.update().catch(() => {})
+      const removals = { ...config.removals, accept }
+      const results = await eachJob(jobs, signal, (reading) => {
+        const refresh = refreshes.policyOf(reading.job)
+        return runJob({ ...reading, plan, trigger, refresh, instead, removals, waitForOwner })
       })
-    })
-    const results = await runConcurrently(tasks, signal)
-    publisher?.note()
-    tellEnd?.(results.find(({ error }) => error instanceof MirrorError)?.error?.message ?? null)
-    return results
+      publisher?.note()
+      tellEnd?.(results.find(({ error }) => error instanceof MirrorError)?.error?.message ?? null)
+      return results
+    },
   }
 }

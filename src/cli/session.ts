@@ -18,7 +18,7 @@ import { assertMirror } from './place.ts'
 import { createPublisher } from './publisher.ts'
 import { openStatus } from './read-status.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
-import { createRunner, type RunJobs } from './run-jobs.ts'
+import { createRunner, type Runner } from './run-jobs.ts'
 import type { Invocation, Runtime } from './runtime.ts'
 import type { ConfiguredJob } from './selection.ts'
 
@@ -119,12 +119,8 @@ function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Confi
 }
 
 /** What a command that reads lists works with, and whom it tells. */
-export interface CommandSession extends Session {
+export interface CommandSession extends Session, Runner {
   logger: Logger
-  /** Gets what happens to a job. */
-  observe(job: Job): Observe<JobEvent>
-  /** Runs these jobs side by side, once. */
-  runJobs: RunJobs
 }
 
 export interface CommandOptions extends Omit<SessionOptions, 'exchange'>, Log {
@@ -152,9 +148,8 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
   const clocked = { ...runtime, now: session.now }
   return {
     ...session,
+    ...createRunner({ config, session, observe, pings, publisher, runtime: clocked }),
     logger,
-    observe,
-    runJobs: createRunner({ config, session, observe, pings, publisher, runtime: clocked }),
     async close() {
       await publisher?.close()
       progress?.close()

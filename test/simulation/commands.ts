@@ -74,13 +74,13 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
   const { now } = opened
   const store = steppedStore(mistake.store?.(opened.store, now) ?? opened.store, process, tell)
   const observe = (job: Job) => observing(machine, nameOf(job))
-  const session = { ...opened, store, logger: SILENT, observe }
+  const session = { ...opened, store, logger: SILENT }
   const sleep: Runtime['sleep'] = config.postgres
     ? (_ms, signal) => runtime.sleep(SELDOM_LOOKS_MS, signal)
     : runtime.sleep
-  const runJobs = createRunner({ config, session, observe, runtime: { ...runtime, now, sleep } })
+  const runner = createRunner({ config, session, observe, runtime: { ...runtime, now, sleep } })
   try {
-    await work(machine, command, { ...session, runJobs })
+    await work(machine, command, { ...session, ...runner })
   } finally {
     await session.close()
   }

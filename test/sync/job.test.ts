@@ -1,6 +1,7 @@
 import { getEventListeners, once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { runConcurrently } from '../../src/cli/run-jobs.ts'
+import { createRunner } from '../../src/cli/run-jobs.ts'
+import type { ConfiguredJob } from '../../src/cli/selection.ts'
 import {
   JobError,
   type KnownError,
@@ -10,7 +11,7 @@ import {
 } from '../../src/errors.ts'
 import { runJob } from '../../src/sync/job.ts'
 import type { Store } from '../../src/sync/store.ts'
-import type { PageSource } from '../../src/sync/types.ts'
+import type { Job, PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { hearing, jobOptions, mirroredIds, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
@@ -204,11 +205,18 @@ it('concurrent jobs all stop when the mirror fails, and all say so', async () =>
       throw new Error('aborted')
     },
   }
-  const all = [jobOptions(test, source), jobOptions(test, waiting, { job: jobOf({}, GLOBEX) })]
-  const tasks = all.map((job) => (stop: AbortSignal) => runJob({ ...job, signal: stop }))
+  const options = jobOptions(test, source)
+  const session = { ...test, source: async (job: Job) => (job.organization === GLOBEX ? waiting : source) }
+  const { eachJob } = createRunner({
+    config: options,
+    session,
+    observe: () => options.observe,
+    runtime: options,
+  } as unknown as Parameters<typeof createRunner>[0])
   const { signal } = new AbortController()
+  const jobs = [jobOf(), jobOf({}, GLOBEX)] as ConfiguredJob[]
 
-  const results = await runConcurrently(tasks, signal)
+  const results = await eachJob(jobs, signal, (reading) => runJob({ ...options, ...reading }))
 
   expect(results.map(({ error }) => error)).toEqual([expect.any(MirrorError), expect.any(MirrorError)])
   expect(runs(test)).toMatchObject([1, 2].map(() => ({ status: 'failed', error_code: 'DATABASE' })))

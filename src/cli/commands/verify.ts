@@ -4,34 +4,19 @@ import { counted, grouped, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { assertMirror } from '../place.ts'
-import { runConcurrently } from '../run-jobs.ts'
 import type { Invocation } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { inSession } from '../session.ts'
 
 /** `verify`: walks the lists and compares them with the mirror. Writes no rows. */
 export async function run(runtime: Invocation, options: JobSelection & { wait?: boolean }): Promise<number> {
-  const { sleep, yieldToEventLoop, stdout, signal } = runtime
+  const { stdout, signal } = runtime
+  const waitForOwner = options.wait === true
   const config = readConfig(runtime, 'resolve')
   const jobs = selectJobs(config, options)
   await assertMirror(config, runtime)
-  return inSession(runtime, { config }, async (session) => {
-    const tasks = jobs.map(
-      (job) => (stop: AbortSignal) =>
-        verifyJob({
-          job,
-          source: () => session.source(job),
-          store: session.store,
-          maxPasses: config.maxPasses,
-          waitForOwner: options.wait === true,
-          now: session.now,
-          sleep,
-          yieldToEventLoop,
-          observe: session.observe(job),
-          signal: stop,
-        }),
-    )
-    const results = await runConcurrently(tasks, signal)
+  return inSession(runtime, { config }, async ({ eachJob }) => {
+    const results = await eachJob(jobs, signal, (reading) => verifyJob({ ...reading, waitForOwner }))
     for (const line of results.flatMap(differenceLines)) stdout.write(`${line}\n`)
     return signal.aborted ? exitCodeOfStop(signal) : worstExitCode(results.map(exitCodeOf))
   })
