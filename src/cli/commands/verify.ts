@@ -1,6 +1,6 @@
 import { ERRORS, worstExitCode } from '../../errors.ts'
 import { type Difference, type Differences, KINDS, type VerifyResult, verifyJob } from '../../sync/verify.ts'
-import { counted, grouped, printable } from '../../text.ts'
+import { counted, grouped, printable, shellWord } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { assertMirror } from '../place.ts'
@@ -46,12 +46,7 @@ export function differenceLines({ job, differences, error }: VerifyResult): stri
 
 function differenceText({ key, page, paths, reject }: Difference): string {
   if (key === null) return `(on page ${page}, without a usable key: ${printable(reject ?? '')})`
-  return [word(key, 1000), ...paths.map((path) => word(path, 200))].join(' ')
-}
-
-/** One word: quoted as JSON if the text has spaces or quotes. */
-function word(text: string, most: number): string {
-  return printable(/^[^\s"]+$/u.test(text) ? text : JSON.stringify(text), most)
+  return [key, ...paths].map(shellWord).join(' ')
 }
 
 function summaryText({ items, counts, listed, moved, coverage, isExtraKnown }: Differences): string {

@@ -41,10 +41,10 @@ it('verify exits with 0 where all is the same, with 5 and each difference where 
   ])
   expect(apart.stdout.split('\n')).toEqual([
     'missing acme orders 7',
-    'missing acme orders "a b\\u001b[2J"',
+    "missing acme orders 'a b\\u{1b}[2J'",
     'extra acme orders 1',
     'extra acme orders 6',
-    'different acme orders 2 state "first name"',
+    "different acme orders 2 state 'first name'",
     'acme orders: 2 missing, 2 extra, 1 different (6 items, steady)',
     'globex orders: no difference (6 items, steady)',
     '',
