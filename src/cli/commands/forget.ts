@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors.ts'
-import { collectionsOf, type Holdings } from '../../store/core/forget.ts'
+import { collectionsOf } from '../../store/core/forget.ts'
 import { listedOrganizations } from '../../store/core/query.ts'
-import { counted, printable } from '../../text.ts'
+import { grouped, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import type { Invocation } from '../runtime.ts'
 import { type JobSelection, type Named, organizationsNamed } from '../selection.ts'
@@ -34,8 +34,10 @@ export async function run(runtime: Invocation, options: JobSelection & { yes?: b
         { organization: id, collection },
         configured.includes(collection),
       )
-      if (gone) stdout.write(`forgot ${shown} ${collection}: ${holdingsText(gone)}\n`)
-      else {
+      if (gone) {
+        const counts = Object.entries(gone).map(([what, count]) => `${what} ${grouped(count)}`)
+        stdout.write(`forgot ${shown} ${collection}: ${counts.join(', ')}\n`)
+      } else {
         stderr.write(`BUSY: ${shown} ${collection}: another process has it; nothing of it was deleted\n`)
         exitCode = 1
       }
@@ -57,14 +59,4 @@ export function organizationToForget(typed: string, known: readonly Named[]): Na
   throw new UsageError(
     `--org ${typed}: several organizations have this name; write the UUID (${ids.join(', ')})`,
   )
-}
-
-function holdingsText({ rows, versions, rejects, walks, runs }: Holdings): string {
-  return [
-    counted(rows, 'row'),
-    counted(versions, 'superseded version'),
-    counted(rejects, 'reject'),
-    counted(walks, 'walk'),
-    counted(runs, 'run'),
-  ].join(', ')
 }
