@@ -38,11 +38,8 @@ export async function run(runtime: Runtime, options: Options): Promise<number> {
       }
     }
     if (stdout.isTTY) {
-      const names = organizations.map(({ name }) => name).join(', ')
-      const next = writeConfig
-        ? `In another terminal: admin-mirror sync --config ${writeConfig}`
-        : 'With --write-config FILE it writes a configuration that uses it.'
-      stderr.write(`A made-up Administration API listens at ${url} for ${names}. Ctrl-C stops it.\n${next}\n`)
+      const next = writeConfig ? '' : ' With --write-config FILE it writes a configuration that uses it.'
+      stderr.write(`A made-up Administration API listens at ${url}. Ctrl-C stops it.${next}\n`)
     } else stdout.write(`${JSON.stringify({ url, organizations })}\n`)
     if (!signal.aborted) await once(signal, 'abort')
     return 0
