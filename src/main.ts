@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { EXIT_OF_SIGNAL } from './cli/exit-code.ts'
+import { EXIT_OF_SIGNAL, internalText } from './cli/exit-code.ts'
 import { createIsAlive, processName } from './cli/process-name.ts'
 import { runProgram } from './cli/program.ts'
 
@@ -32,9 +32,7 @@ function endWithClosedOutput(): void {
 function endOnUncaught(): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
-      const text =
-        error instanceof Error ? (error.stack ?? error.message) : 'something was thrown that is no error'
-      process.stderr.write(`INTERNAL: ${text}\n`)
+      process.stderr.write(internalText(error))
       process.exit(1)
     })
   }

@@ -26,14 +26,8 @@ function escapeUnit(code: number): string {
 }
 
 /** How messages name a job: `acme orders`. */
-export function jobName({
-  organization,
-  collection,
-}: {
-  organization: { name: string }
-  collection: { name: string }
-}): string {
-  return `${organization.name} ${collection.name}`
+export function jobName(job: Record<'organization' | 'collection', { name: string }>): string {
+  return `${job.organization.name} ${job.collection.name}`
 }
 
 /** Tells jobs apart in a map. */

@@ -31,12 +31,17 @@ export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSigna
   return worstExitCode(errors.map(({ code }) => ERRORS[code].exitCode))
 }
 
+/** What a report of a defect needs, and no other field of an error: Node would print all, and a network error may hold the token. */
+export function internalText(error: unknown): string {
+  return `INTERNAL: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`
+}
+
 /** Writes why a command failed, and returns its exit code. A signal ends waits early, and goes before the error that comes of that. */
 export function reportError(error: unknown, { stderr, signal }: Pick<Runtime, 'stderr' | 'signal'>): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   const isUsage = error instanceof UsageError || error instanceof ConfigError
   if (!isUsage && !(error instanceof KnownError)) {
-    stderr.write(`INTERNAL: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+    stderr.write(internalText(error))
     return 1
   }
   // Names of the configuration and of the mirror may hold anything.
