@@ -50,9 +50,6 @@ export function selectJobs(
       .filter(({ name }) => typed.length === 0 || typed.includes(name))
       .map((collection) => ({ organization, collection })),
   )
-  if (jobs.length === 0)
-    throw new UsageError(
-      `nothing to do: none of these organizations has ${typed.length === 0 ? 'a list that is configured' : 'that collection'}`,
-    )
+  if (jobs.length === 0) throw new UsageError('nothing to do: no such list is configured')
   return jobs
 }
