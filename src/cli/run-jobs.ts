@@ -17,11 +17,6 @@ export interface HowToRun extends Pick<JobOptions, 'trigger' | 'instead' | 'sign
   acceptRemovals?: boolean | undefined
 }
 
-/** The walk of a sync, by schedule or by hand. */
-export function syncPlan({ resumeWithin }: Config): WalkPlan {
-  return { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin, restart: false }
-}
-
 /** What a session reads its lists by. */
 export interface Runner {
   /**
@@ -55,7 +50,8 @@ interface RunnerOptions {
 export function createRunner(options: RunnerOptions): Runner {
   const { config, session, observe, pings, publisher, runtime } = options
   const { store, refreshes } = session
-  const { maxPasses } = config
+  const { maxPasses, resumeWithin } = config
+  const syncPlan: WalkPlan = { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin, restart: false }
   const { now, sleep, yieldToEventLoop } = runtime
   // Hundreds of jobs may begin together. Between them signals and probes are answered.
   let lastTurn = Promise.resolve()
@@ -79,7 +75,7 @@ export function createRunner(options: RunnerOptions): Runner {
   return {
     eachJob,
     async runJobs(jobs, how) {
-      const { plan = syncPlan(config), waitForOwner = false, acceptRemovals: accept = false } = how
+      const { plan = syncPlan, waitForOwner = false, acceptRemovals: accept = false } = how
       const { trigger, instead, signal } = how
       // A refresh that is due is not a run of a schedule, and comes every few minutes.
       const isDueRefresh = instead === 'due'

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import type { HttpGet } from '../../src/api/http.ts'
 import { runScheduled } from '../../src/cli/commands/start.ts'
 import { openMirror } from '../../src/cli/mirror.ts'
-import { createRunner, syncPlan } from '../../src/cli/run-jobs.ts'
+import { createRunner } from '../../src/cli/run-jobs.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type ConfiguredJob, selectJobs, selectOrganizations } from '../../src/cli/selection.ts'
 import { type CommandSession, openSession } from '../../src/cli/session.ts'
@@ -97,7 +97,7 @@ async function work(
   const { wait: waitForOwner } = command
   if (command.kind === 'sync') {
     const { acceptsRemovals: acceptRemovals, refresh } = command
-    const how = { plan: syncPlan(config), trigger: 'manual', waitForOwner, acceptRemovals } as const
+    const how = { trigger: 'manual', waitForOwner, acceptRemovals } as const
     return session.runJobs(jobs, { ...how, instead: refresh ? 'newest' : undefined, signal })
   }
   const { fromPage: firstPage, restart, filters } = command
