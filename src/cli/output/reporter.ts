@@ -49,18 +49,16 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
       return (event) => {
         switch (event.kind) {
           case 'busy': {
-            const { owner: name, work } = event
-            const owner = ownerName(name, work)
-            if (waitsFor === owner) return
-            waitsFor = owner
-            const fields = { event: 'list_busy', owner: name, trigger: work?.trigger ?? undefined }
-            log.info(fields, `${owner} ${workText(work)}; waiting for its end`)
+            const { owner, work } = event
+            const text = `${ownerName(owner, work)} ${workText(work)}; waiting for its end`
+            // It is said again at each look.
+            if (text !== waitsFor) log.info({ event: 'list_busy', owner, trigger: work?.trigger }, text)
+            waitsFor = text
             return
           }
           case 'start': {
-            const { id, nextPage, resumed } = event.walk
-            const fields = { event: 'walk_resumed', walk_id: id, page: nextPage }
-            if (resumed) log.info(fields, 'an interrupted walk continues')
+            const { id: walk_id, nextPage: page, resumed } = event.walk
+            if (resumed) log.info({ event: 'walk_resumed', walk_id, page }, 'an interrupted walk continues')
             return
           }
           case 'retry': {
@@ -173,27 +171,19 @@ function isExpected({ run, walk, trigger, error }: JobResult): boolean {
 /** `isQuiet`: what went wrong was told before, of this list or of another. */
 function logRun(log: Logger, result: JobResult, ms: number, isQuiet: boolean): void {
   const { runId: run_id, run, walk, items, trigger, coverage, error, heldBack, untrusted } = result
-  const fields = { trigger, ...failure(error ?? heldBack) }
+  const why = { trigger, ...failure(error ?? heldBack) }
   if (!run && !walk) {
-    log[isQuiet ? 'debug' : levelOf(error)]({ event: 'run_not_begun', ...fields }, 'run not begun')
+    log[isQuiet ? 'debug' : levelOf(error)]({ event: 'run_not_begun', ...why }, 'run not begun')
     return
   }
   const end = endText(error, run)
-  const status = error ? end : 'succeeded'
+  const ended = { run_id, duration_ms: ms, status: error ? end : 'succeeded' }
   const walked = { walk_id: walk?.id, first_page: walk?.nextPage, items, coverage }
   const sure = error || coverage === null ? '' : `, ${coverage}`
-  const why = untrusted ? `; it removed nothing, since ${untrusted}` : ''
+  const kept = untrusted ? `; it removed nothing, since ${untrusted}` : ''
   log[heldBack || untrusted ? 'warn' : levelOf(isQuiet ? null : error)](
-    {
-      event: 'run_finished',
-      run_id,
-      duration_ms: ms,
-      status,
-      ...walked,
-      ...(run && runNumbers(run)),
-      ...fields,
-    },
-    `run ${end}${sure}${why}`,
+    { event: 'run_finished', ...ended, ...walked, ...(run && runNumbers(run)), ...why },
+    `run ${end}${sure}${kept}`,
   )
 }
 
