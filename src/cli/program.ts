@@ -1,7 +1,8 @@
+import { Writable } from 'node:stream'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { EXIT_CODES, reportError } from './exit-code.ts'
-import { type Globals, type Invocation, type Runtime, silenced } from './runtime.ts'
+import type { Globals, Invocation, Runtime } from './runtime.ts'
 
 // What can be typed. Each command loads its file alone, so that a small one starts fast.
 
@@ -17,8 +18,8 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   addCommands(program, async (load, typed) => {
     const { run } = await load()
     const globals = program.opts<Globals>()
-    const invoked = globals.quiet ? silenced(runtime) : runtime
-    exitCode = await run({ ...invoked, globals }, ...(typed as never[]))
+    const stderr = globals.quiet ? new Writable({ write: (_, __, done) => done() }) : runtime.stderr
+    exitCode = await run({ ...runtime, stderr, errors: runtime.stderr, globals }, ...(typed as never[]))
   })
   try {
     await program.parseAsync([...argv], { from: 'user' })

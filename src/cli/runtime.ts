@@ -1,4 +1,4 @@
-import { type Readable, Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 
 /** A stream that may be a terminal. */
 export interface Output extends Writable {
@@ -19,8 +19,6 @@ export interface Runtime {
   stdin: () => Readable
   stdout: Output
   stderr: Output
-  /** Where errors are written, if `--quiet` silences `stderr`. */
-  errors?: Output
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP; its reason is the signal's name. */
   signal: AbortSignal
   /** Epoch milliseconds. */
@@ -43,12 +41,8 @@ export interface Runtime {
 /** What a command gets beside its own arguments and options. */
 export interface Invocation extends Runtime {
   globals: Globals
-}
-
-/** The runtime of `--quiet`: only errors are written, and nothing is drawn. */
-export function silenced(runtime: Runtime): Runtime {
-  const stderr = new Writable({ write: (_chunk, _encoding, done) => done() })
-  return { ...runtime, stderr, errors: runtime.stderr }
+  /** Standard error, for the log, where `--quiet` silences `stderr`. */
+  errors: Output
 }
 
 /** The options that every command has. */

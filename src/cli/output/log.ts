@@ -17,9 +17,8 @@ export interface Log {
  * Only the name and the message of an error are logged: pino would copy all fields of an unexpected error, and got's errors hold the
  * request's headers.
  */
-export async function openLog({ stderr, errors, env, globals }: Invocation): Promise<Log> {
+export async function openLog({ errors: output, env, globals }: Invocation): Promise<Log> {
   const { logLevel, logFormat, quiet } = globals
-  const output = errors ?? stderr
   const isTerminal = output.isTTY === true
   const knowsEscapes = isTerminal && env.TERM !== 'dumb'
   const drawing = knowsEscapes && !quiet ? createDrawing(output) : null
