@@ -102,13 +102,6 @@ function configuredLists(
       return { row, plan: { schedule, nextRunAt: next.get(schedule) ?? null, dueAt }, tokenPlace }
     })
   })
-  const names = new Map(organizations.map(({ id, name }) => [id, name]))
   const left = [...known.values()].filter(({ rows }) => rows > 0)
-  return [
-    ...lists,
-    ...left.map((row) => {
-      const organization = names.get(row.organization_id) ?? row.organization
-      return withoutConfig({ ...row, organization, configured: 0 })
-    }),
-  ]
+  return [...lists, ...left.map((row) => withoutConfig({ ...row, configured: 0 }))]
 }
