@@ -62,7 +62,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     await mirror.close()
     throw error
   }
-  const open = createApi({ ...apiOptions(config, runtime), budgets: tokens.budgets, now, onAnswer }, exchange)
+  const open = createApi(
+    { ...runtime, ...apiOptions(config), budgets: tokens.budgets, now, onAnswer },
+    exchange,
+  )
   const { read, budgetOf } = createCredentials(config, tokens, now)
   const refreshes = createRefreshPlan({ config, store, budgetOf, now })
   return {
@@ -95,9 +98,8 @@ function closedSource(error: unknown): PageSource {
   }
 }
 
-function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Config, runtime: Runtime) {
+function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Config) {
   const shares = organizations.map(({ refresh }) => (refresh === false ? 0 : refresh.share))
-  const { sleep, random, yieldToEventLoop } = runtime
   return {
     baseUrl: api.baseUrl,
     timeoutMs: api.timeout,
@@ -112,9 +114,6 @@ function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Confi
       maxWaitMs: rateLimit.maxWait,
     },
     retry: { attempts: retry.attempts, minDelayMs: retry.minDelay, maxDelayMs: retry.maxDelay },
-    sleep,
-    random,
-    yieldToEventLoop,
   }
 }
 
