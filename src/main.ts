@@ -47,9 +47,7 @@ endWithClosedOutput()
 endOnUncaught()
 
 // Node loads the global on first use, and most commands need no token.
-function randomHex(): string {
-  return Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')
-}
+const randomHex = () => crypto.randomUUID().replaceAll('-', '')
 
 const exitCode = await runProgram(process.argv.slice(2), {
   env: process.env,
