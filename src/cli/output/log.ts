@@ -25,7 +25,7 @@ export async function openLog({ errors: output, env, globals }: Invocation): Pro
   const destination = drawing?.above ?? output
   const isPretty = logFormat === undefined ? isTerminal : logFormat === 'pretty'
   const options = {
-    level: quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel,
+    level: quiet ? 'error' : logLevel,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
