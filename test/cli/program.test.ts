@@ -58,6 +58,7 @@ it.for<[string, RegExp]>([
   ['forget --yes', /--org/],
   ['forget --org acme', /deletes for good, so it needs --yes/],
   ['forget --org acme --org globex --yes', /one --org/],
+  ['forget --org nobody --yes', /--org nobody: there is no organization/],
   ['move --from mirror.db', /--to/],
   ['sandbox --port 70000', /70000/],
   ['sandbox --write-config .', /is there already/],
@@ -70,16 +71,16 @@ it.for<[string, RegExp]>([
   },
 )
 
-it.for<[string, number]>([
-  ['query VALUES(1)', 4],
-  ['export orders --format csv', 4],
-  ['snapshot copy.db', 4],
-  ['verify', 4],
-  ['forget --org acme --collection orders --yes', 4],
-  ['resume --org acme', 4],
-])('where there is no mirror yet, %s says so, and makes none', async ([line, code]) => {
+it.for([
+  'query VALUES(1)',
+  'export orders --format csv',
+  'snapshot copy.db',
+  'verify',
+  'forget --org acme --collection orders --yes',
+  'resume --org acme',
+])('where there is no mirror yet, %s says so, and makes none', async (line) => {
   const stderr = expect.stringMatching(/there is no mirror at \S+ yet/)
-  expect(await typed(line)).toMatchObject({ code, stdout: '', stderr })
+  expect(await typed(line)).toMatchObject({ code: 4, stdout: '', stderr })
   nothingHappened()
 })
 

@@ -1,5 +1,13 @@
 import type { Config } from '../../config/config.ts'
-import { ERRORS, type KnownError, toKnownError, worstExitCode } from '../../errors.ts'
+import { ConfigError } from '../../config/yaml.ts'
+import {
+  ERRORS,
+  type KnownError,
+  MirrorError,
+  toKnownError,
+  UsageError,
+  worstExitCode,
+} from '../../errors.ts'
 import { nextFires } from '../../schedule/cron.ts'
 import { impossibleCollections } from '../../store/core/tables.ts'
 import { counted, jobName, printable } from '../../text.ts'
@@ -27,21 +35,49 @@ const finding = (name: string, message: string, exitCode = 0, fault = message): 
   fault,
 })
 
-/** `check`: what would keep runs from succeeding, and what to do about it. Throws for what no run gets past. */
+/** `check`: what would keep runs from succeeding, and what to do about it. */
 export async function run(runtime: Invocation): Promise<number> {
-  const { stdout, signal, now } = runtime
-  const configured = readConfig(runtime, 'resolve')
-  const jobs = selectJobs(configured)
+  const { stdout, signal } = runtime
   const exitCodes: number[] = []
-  const tell = (findings: readonly Finding[]) => {
+  const tell: Tell = (findings) => {
     for (const { name, message, exitCode } of findings) {
       const state = exitCode === 0 ? 'ok  ' : 'fail'
       stdout.write(`${state}  ${printable(name, 60).padEnd(24)}  ${printable(message, 1000)}\n`)
       exitCodes.push(exitCode)
     }
   }
-  const size = `${counted(configured.organizations.length, 'organization')}, ${counted(jobs.length, 'list')}`
-  tell([finding('configuration', `${configured.file}: ${size}`), ...schedules(configured, now())])
+  await findAll(runtime, tell)
+  return signal.aborted ? exitCodeOfStop(signal) : worstExitCode(exitCodes)
+}
+
+type Tell = (findings: readonly Finding[]) => void
+
+async function findAll(runtime: Invocation, tell: Tell): Promise<void> {
+  let config: Config
+  try {
+    config = readConfig(runtime, 'resolve')
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return tell(error.message.split('\n').map((line) => finding('configuration', line, 2)))
+  }
+  const jobs = selectJobs(config)
+  const size = `${counted(config.organizations.length, 'organization')}, ${counted(jobs.length, 'list')}`
+  tell([finding('configuration', `${config.file}: ${size}`), ...schedules(config, runtime.now())])
+  try {
+    await findInMirror(runtime, config, jobs, tell)
+  } catch (error) {
+    if (error instanceof UsageError) tell([finding('database', error.message, 2)])
+    else if (error instanceof MirrorError) tell([finding('database', error.message, 4)])
+    else throw error
+  }
+}
+
+async function findInMirror(
+  runtime: Invocation,
+  configured: Config,
+  jobs: readonly ConfiguredJob[],
+  tell: Tell,
+): Promise<void> {
   // One try: a user waits for the answer.
   const config = { ...configured, publish: null, retry: { ...configured.retry, attempts: 1 } }
   const quiet = { ...runtime, globals: { ...runtime.globals, quiet: true } }
@@ -51,10 +87,9 @@ export async function run(runtime: Invocation): Promise<number> {
     const impossible = await session.read((dialect) => impossibleCollections(dialect, config.collections))
     tell(impossible.map((text) => finding('configuration', text, 2)))
     if (impossible.length > 0) return
-    const stop = AbortSignal.any([signal, AbortSignal.timeout(REQUESTS_MS)])
+    const stop = AbortSignal.any([runtime.signal, AbortSignal.timeout(REQUESTS_MS)])
     tell(toldOnce(await Promise.all(jobs.map((job) => askList(job, session, stop)))))
   })
-  return signal.aborted ? exitCodeOfStop(signal) : worstExitCode(exitCodes)
 }
 
 /** For all requests together: a rate limit may ask for long waits. */

@@ -3,6 +3,7 @@ import { collectionsOf } from '../../store/core/forget.ts'
 import { listedOrganizations } from '../../store/core/query.ts'
 import { grouped, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
+import { placeOf, readFacts } from '../place.ts'
 import type { Invocation } from '../runtime.ts'
 import { type JobSelection, type Named, organizationsNamed } from '../selection.ts'
 import { inMirror } from '../session.ts'
@@ -15,6 +16,8 @@ export async function run(runtime: Invocation, options: JobSelection & { yes?: b
   if (options.yes !== true) throw new UsageError('forget deletes for good, so it needs --yes')
   const config = readConfig(runtime, 'leave')
   const { organizations } = config
+  // Names are looked at first, and without a mirror the configuration has all of them.
+  if ((await readFacts(placeOf(config), runtime)) === null) organizationToForget(org, organizations)
   return inMirror(runtime, { config, hasForgotten: true }, async (mirror) => {
     const mirrored = await mirror.read(listedOrganizations)
     const { id, name } = organizationToForget(org, [...mirrored, ...organizations])

@@ -10,7 +10,8 @@ const it = sceneTests()
   .override({ options: { settings: { organizations: [ACME, GLOBEX] } } })
   .extend('check', async ({ scene: { workspace } }) => async () => {
     const { code, stdout, stderr } = await workspace.run(['check'])
-    const lines = (stdout + stderr).trimEnd().split('\n')
+    expect(stderr).toBe('')
+    const lines = stdout.trimEnd().split('\n')
     return { code, stdout, bad: lines.filter((line) => !line.startsWith('ok ')) }
   })
 
@@ -85,7 +86,7 @@ it.for<[what: string, settings: Partial<Settings>, asked: number, bad: RegExp[]]
     'every problem of the configuration',
     { organizations: [{ ...ACME, token: variable('NOT_SET') }], schedule: 'soon' },
     0,
-    [/NOT_SET/, /schedule/],
+    [/^fail {2}configuration .*NOT_SET/, /^fail {2}configuration .*schedule/],
   ],
   [
     'another key',
@@ -119,7 +120,7 @@ it('a mirror that cannot be used goes before all else, exit code 4', async ({ sc
   scene.configure({ organizations: [{ id: ACME.id, name: 'acme', tokenFile: 'missing' }] })
   fs.writeFileSync(scene.workspace.mirror, 'no database, but somebody needs it')
 
-  expect(await check()).toMatchObject({ code: 4, bad: [matching(/^DATABASE: .*mirror\.db/)] })
+  expect(await check()).toMatchObject({ code: 4, bad: [matching(/^fail {2}database .*mirror\.db/)] })
 })
 
 it('a configuration without a list is told, before anything is sent or made', async ({ scene }) => {
