@@ -8,7 +8,7 @@ import type { RateRules } from './rate/budget.ts'
 import { readRateHeaders, serverTime } from './rate/headers.ts'
 import { createRateLimiter, type RateLimiter, type RequestOptions } from './rate/limiter.ts'
 import { redact, withPageContext } from './redact.ts'
-import { ELSEWHERE, errorOfStatus, isFailure, isForeign, textOf, whatItSays } from './response-errors.ts'
+import { errorOfStatus, isFailure, textOf, whatItSays } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import type { TokenHold } from './token-hold.ts'
 
@@ -103,13 +103,11 @@ function createPageSource(
   }
 
   async function refuseToken(response: Response, page: number): Promise<never> {
-    const text = textOf(response)
-    const says = redact(whatItSays(text), token)
-    // The reason is kept in the mirror, so it says where the refusal came from.
-    await hold.refused(isForeign(text) ? refusal + says : refusal)
-    const what = isForeign(text) ? `${ELSEWHERE}; else the token` : 'it'
+    // It is kept in the mirror with what the answer says, which may come from a proxy.
+    const reason = refusal + redact(whatItSays(textOf(response)), token)
+    await hold.refused(reason)
     throw new TokenRefusedError(
-      `${refusal}${says} at ${job.collection.name} page ${page}; ${what} was revoked, or is mistyped. ` +
+      `${reason} at ${job.collection.name} page ${page}; it was revoked, or is mistyped, or a firewall or proxy refuses it. ` +
         onHold(`admin-mirror resume --org ${shellWord(job.organization.name)}`),
       hold.resume,
     )

@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts'
 import type { Collection, Item, Page } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import type { Response } from './http.ts'
-import { AT_THE_SERVER, textOf, titleOf, whatItSays } from './response-errors.ts'
+import { LOOK, textOf, titleOf, whatItSays } from './response-errors.ts'
 
 type Answer = Pick<Response, 'body' | 'headers'>
 
@@ -42,7 +42,7 @@ function notTheList(message: string): JobError {
 /** Returns the JSON of a body, its numbers exact. Throws BAD_RESPONSE, to be tried again where the body breaks off. */
 function parseBody({ body, headers }: Answer): JsonValue {
   const text = textOf({ body })
-  if (text === '') throw notTheList(`the answer is empty; ${ADDRESS}?`)
+  if (text === '') throw notTheList(`the answer is empty; ${LOOK}`)
   try {
     const json = parseExact(text)
     if (isUtf8(body)) return json
@@ -51,29 +51,16 @@ function parseBody({ body, headers }: Answer): JsonValue {
     if (breaksOff(text, error as Error))
       throw new RetryableError(
         'BAD_RESPONSE',
-        `the answer breaks off after ${body.length} bytes; if it stays so, ${AT_THE_SERVER}`,
+        `the answer breaks off after ${body.length} bytes; if it stays so, ${LOOK}`,
       )
-    const type = headers['content-type']
-    const size = `${body.length} bytes${type ? ` of ${printable(String(type), 60)}` : ''}`
-    throw notTheList(whatCame(text, size, error as Error))
+    const title = titleOf(text)
+    if (title !== null) throw notTheList(`the answer is a page of HTML, not JSON${title}; ${LOOK}`)
+    // Without V8's piece of the text, which may hold items.
+    const reason = (error as Error).message.replace(/, (?:\.{3})?".*/s, '')
+    const type = printable(String(headers['content-type'] ?? 'no type'), 60)
+    throw notTheList(`the answer is not JSON (${reason}; ${body.length} bytes of ${type}); ${LOOK}`)
   }
-  throw notTheList(`the answer is not UTF-8 text; ${AT_THE_SERVER}`)
-}
-
-const ADDRESS = "is api.baseUrl the API's address"
-
-/** What a text that is not JSON is, and what to do about it. None of it is shown: it may hold items. */
-function whatCame(text: string, size: string, { message }: Error): string {
-  const title = titleOf(text)
-  if (title !== null)
-    return `the answer is a page of HTML, not JSON${title}; ${ADDRESS}, or does a login page or a proxy answer?`
-  // Without V8's piece of the text.
-  if (/^[[{]/.test(text))
-    return `the answer is broken JSON (${message.replace(/, (?:\.{3})?".*/s, '')}; ${size}); ${AT_THE_SERVER}`
-  // PHP writes its warnings, in HTML, in front of what a program answers.
-  if (/^(?:<br ?\/?>\s*)?(?:<b>)?(?:PHP )?(?:Warning|Notice|Deprecated|Fatal error)\b/i.test(text))
-    return `the answer begins with a warning of PHP (${size}); ${AT_THE_SERVER}`
-  return `the answer is not JSON (${size}); ${ADDRESS}?`
+  throw notTheList(`the answer is not UTF-8 text; ${LOOK}`)
 }
 
 /** True if a list or object is not valid JSON since it ends too soon: V8 says so, or names the end as the place. */

@@ -9,24 +9,20 @@ import { createWire } from './helpers/wire.ts'
 const { url, foresee, createSetting } = createWire()
 
 const { id } = ACME
-const LOOK = 'look at api.baseUrl and the path of the list, or at a proxy before the API'
-const ELSEWHERE =
-  'it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there'
+const LOOK =
+  'look at the server, at a firewall or proxy before it, and whether api.baseUrl and the path lead there'
 const INVALID = 'BAD_REQUEST the server rejected the request as invalid (400)'
 const NO = '{"message":"no"}'
 const TITLE = '<!DOCTYPE html><html><head><title>Attention Required!</title></head></html>'
 const TITLED = 'with a page of HTML (its title: Attention Required!)'
+const MEMBER = `let the token's user join this organization, or look at the token and the id ${id}`
 const ADDRESS = `(${id}) or the address (${url}${ORDERS})`
 
 it.each([
   [400, NO, `${INVALID} and says: no; look at the filters`],
-  [400, '<html><body>Bad Request</body></html>', `${INVALID} with a page of HTML; ${ELSEWHERE}`],
-  [
-    403,
-    NO,
-    `FORBIDDEN the token's user is not a member of this organization (403) and says: no; let the user join it, or look at the token and the id ${id}`,
-  ],
-  [403, TITLE, `FORBIDDEN access is refused (403) ${TITLED}; ${ELSEWHERE}`],
+  [400, '<html><body>Bad Request</body></html>', `${INVALID} with a page of HTML; look at the filters`],
+  [403, NO, `FORBIDDEN access is refused (403) and says: no; ${MEMBER}`],
+  [403, TITLE, `FORBIDDEN access is refused (403) ${TITLED}; ${MEMBER}`],
   [
     404,
     NO,
@@ -41,7 +37,6 @@ it.each([
   [418, 'a line\nof a debug page', `UNEXPECTED_STATUS the server answered (418); ${LOOK}`],
   // Neither a failure of the server, nor a redirect, nor the list.
   [999, NO, `UNEXPECTED_STATUS the server answered (999) and says: no; ${LOOK}`],
-  [206, 'a piece of an item', `UNEXPECTED_STATUS the server answered (206); ${LOOK}`],
   [
     301,
     '',

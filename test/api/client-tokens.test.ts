@@ -23,11 +23,13 @@ describe('a 401', () => {
 
     expect(errors.map(({ name }) => name)).toEqual(Array.from({ length: 5 }, () => 'TokenRefusedError'))
     expect(errors[0]?.message).toBe(
-      'the token of organization acme was refused (401) and says: Unauthenticated. at orders page 1; it was revoked, or is mistyped. ' +
+      'the token of organization acme was refused (401) and says: Unauthenticated. at orders page 1; it was revoked, or is mistyped, or a firewall or proxy refuses it. ' +
         'Nothing more is sent with it. Put a new token into the configuration, or run "admin-mirror resume --org acme" if it is valid again',
     )
     expect(new Set(errors.map((error) => (error as KnownError).shared)).size).toBe(1)
-    expect(await holdStore.heldReason()).toBe('the token of organization acme was refused (401)')
+    expect(await holdStore.heldReason()).toBe(
+      'the token of organization acme was refused (401) and says: Unauthenticated.',
+    )
     expect([...reports, ...later.reports].filter(([what]) => what === 'request')).toHaveLength(1)
   })
 
@@ -57,9 +59,7 @@ describe('a 401', () => {
 
     const refusal =
       'the token of organization acme was refused (401) with a page of HTML (its title: Proxy login)'
-    expect(message).toContain(
-      `${refusal} at orders page 1; it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there; else the token was revoked`,
-    )
+    expect(message).toContain(`${refusal} at orders page 1; it was revoked`)
     expect(await holdStore.heldReason()).toBe(refusal)
   })
 })

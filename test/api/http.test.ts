@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
+import { constants } from 'node:os'
 import { inspect } from 'node:util'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { RequestError } from 'got'
@@ -78,27 +79,39 @@ const JOB = 'JobError'
 const AGAIN = 'RetryableError'
 const LATE = /^TIMEOUT no whole answer within api.timeout \(200 ms\)$/
 const NOT_COMPRESSED = /^BAD_RESPONSE .*not compressed as its Content-Encoding/
+const CERTIFICATE = "the server's certificate is refused"
 const LARGER = /^BAD_RESPONSE the answer is larger than api.maxResponseBytes \(1000000 bytes\)/
 
 describe('a request without a whole answer', () => {
   it.each<[what: string, start: () => Promise<URL>, typeof JOB | typeof AGAIN, RegExp]>([
-    ['a reset', () => serveRaw((one) => one.resetAndDestroy()), AGAIN, /^NETWORK .* \(ECONNRESET\) at http:/],
+    [
+      'a reset',
+      () => serveRaw((one) => one.resetAndDestroy()),
+      AGAIN,
+      /^NETWORK .*connection reset by peer\) at http:/,
+    ],
     ['a reset in mid-body', breakingOff((one) => one?.resetAndDestroy()), AGAIN, /^NETWORK/],
     ['a body that is shorter than its length', breakingOff((one) => one?.end()), AGAIN, /^NETWORK/],
-    ['an alert of TLS', alert(80), AGAIN, /EPROTO: tlsv1 alert internal error/],
     ['half of a gzip', encoded('gzip', whole.subarray(0, 9000)), AGAIN, / breaks off.*\(Z_BUF/],
     ['half of a brotli', encoded('br', brotliCompressSync(whole).subarray(0, -20)), AGAIN, /^BAD_RESPONSE/],
     ['half of a zstd', encoded('zstd', zstdCompressSync(whole).subarray(0, -20)), AGAIN, /^BAD_RESPONSE/],
     ['a body that trickles', serving(trickle), AGAIN, LATE],
-    ['no TLS there', async () => secured(await serveBytes(`${HTTP}\r\n`)()), JOB, / speaks no TLS; look/],
+    [
+      'no TLS there',
+      async () => secured(await serveBytes(`${HTTP}\r\n`)()),
+      AGAIN,
+      /: wrong version number at/,
+    ],
     ['a certificate of nobody', serving(() => {}, createSelfSigned()), JOB, /^NETWORK.* NODE_EXTRA_CA/],
-    ['no common cipher', alert(40), JOB, /no version or cipher.*alert handshake failure at/],
-    ['no common version', alert(70), JOB, /no version or cipher.*protocol version at/],
-    ['another name', alert(112), JOB, /^NETWORK the server has no certificate for this name; look at api.ba/],
-    ['a certificate of ours', alert(116), JOB, /^NETWORK the server asks for a certificate of this client/],
+    [
+      'no common version',
+      alert(70),
+      AGAIN,
+      /EPROTO: tlsv1 alert protocol version at .*look at http or https/,
+    ],
     ['SSH', serveBytes('SSH-2.0-OpenSSH_9.2\r\n'), JOB, / not HTTP.*\(HPE_INVALID_CONSTANT/],
     ['two lengths', serveBytes(`${HTTP}${TWO_LENGTHS}\r\n\r\n[]`), JOB, /^BAD_RESPONSE.*breaks its rules/],
-    ['headers beyond 16 kB', serveBytes(`${HTTP}X: ${'x'.repeat(20_000)}\r\n\r\n`), JOB, / 16 kB of headers/],
+    ['a 101', serveBytes(`HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`), AGAIN, LATE],
     ['gzip that is none', encoded('gzip', NO_JSON), JOB, NOT_COMPRESSED],
     ['zstd that is none', encoded('zstd', NO_JSON), JOB, NOT_COMPRESSED],
     ['a body without an end', serving(endless), JOB, LARGER],
@@ -111,17 +124,24 @@ describe('a request without a whole answer', () => {
   })
 
   it.each([
-    ['ECONNREFUSED', 'RetryableError', ' at https://x.example, where nothing listens'],
-    ['EIO', 'RetryableError', 'the network failed (EIO) at https://x.example'],
-    ['CERT_HAS_EXPIRED', 'JobError', "or this machine's clock is wrong; look at both"],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', 'JobError', 'is for another host; look at api.baseUrl'],
-    ['HOSTNAME_MISMATCH', 'JobError', 'is for another host; look at api.baseUrl'],
-    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'JobError', 'name a file with the CA in NODE_EXTRA_CA_CERTS'],
-    ['INVALID_CA', 'JobError', 'is refused; it is for whoever runs the server to mend'],
-    ['CRL_HAS_EXPIRED', 'JobError', 'is refused; it is for whoever runs the server to mend'],
+    [
+      'ECONNREFUSED',
+      'RetryableError',
+      'the network failed (ECONNREFUSED: connection refused) at https://x.example',
+    ],
+    ['EIO', 'RetryableError', 'the network failed (EIO'],
+    ['CERT_HAS_EXPIRED', 'JobError', CERTIFICATE],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'JobError', CERTIFICATE],
+    ['HOSTNAME_MISMATCH', 'JobError', CERTIFICATE],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'JobError', CERTIFICATE],
+    ['INVALID_CA', 'JobError', CERTIFICATE],
+    ['CRL_HAS_EXPIRED', 'JobError', CERTIFICATE],
   ])('with the code %s is a %s in words', (code, name, says) => {
+    const errno = constants.errno[code as 'EIO']
+    const cause = Object.assign(new Error('s3cr3t'), { code, ...(errno && { errno: -errno }) })
     // As got has it; its options, which hold the request's headers, are left out.
-    const failure = Object.assign(Object.create(RequestError.prototype), { code, message: 's3cr3t' })
+    const fields = { code: 'ERR_OTHER', message: 's3cr3t', cause }
+    const failure = Object.assign(Object.create(RequestError.prototype), fields)
 
     const error = errorOfRequest(failure, new URL('https://x.example/list'), 1000)
 
@@ -132,17 +152,6 @@ describe('a request without a whole answer', () => {
 })
 
 describe('an answer', () => {
-  it('with 101, for which Node has an event of its own, is returned at once, and its connection closed', async () => {
-    const closed = Promise.withResolvers<void>()
-    const url = await serveRaw((socket) => {
-      socket.on('close', () => closed.resolve())
-      socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n')
-    })
-
-    expect(await ask(url)).toMatchObject({ status: 101, headers: { upgrade: 'other' }, body: { length: 0 } })
-    await closed.promise
-  })
-
   it.each([200, 204, 301, 401, 404, 429, 500])(
     'is returned whatever its status, with its body if that is needed: %i',
     async (status) => {

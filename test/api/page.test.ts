@@ -94,23 +94,21 @@ describe('a page', () => {
 })
 
 const TITLED = '<!DOCTYPE html><html><head><title>Log in</title></head></html>'
-const WARNING = '<br />\n<b>Warning</b>: Undefined index\n[]'
 const CHARACTER = 'position 2 (line 1 column 3); 4 bytes of text/x); look at the server'
 
 describe('an answer that is no list', () => {
   it.each<[string, string | number[], string]>([
-    ['an empty body', ' \r\n\t ', "is empty; is api.baseUrl the API's address?"],
-    ['a page of HTML', TITLED, 'is a page of HTML, not JSON (its title: Log in); is api.baseUrl'],
-    ['a text', '7;jane@private.example;DE00123', 'is not JSON (30 bytes of text/x); is api.baseUrl'],
+    ['an empty body', ' \r\n\t ', 'is empty; look at the server'],
+    ['a page of HTML', TITLED, 'is a page of HTML, not JSON (its title: Log in); look at the server'],
     [
-      'a warning of PHP before a list',
-      WARNING,
-      'begins with a warning of PHP (41 bytes of text/x); look at the server',
+      'a text',
+      '7;jane@private.example;DE00123',
+      'after JSON at position 1 (line 1 column 2); 30 bytes of text/x); look at',
     ],
     [
       'broken JSON',
       '{"data":[1,]}',
-      `is broken JSON (Unexpected token ']'; 13 bytes of text/x); look at the server`,
+      `is not JSON (Unexpected token ']'; 13 bytes of text/x); look at the server`,
     ],
     ['Latin 1', [0x5b, 0x22, 0xe9, 0x22, 0x5d], 'is not UTF-8 text; look at the server'],
     ['a list with half a character behind it', [0x5b, 0x5d, 0xe2, 0x82], CHARACTER],
