@@ -1,7 +1,7 @@
 import { InterruptedError, type KnownError, MirrorError } from '../errors.ts'
 import { inWords, jobName } from '../text.ts'
 import { READING_VERSION, WalkReading, type WalkResult } from './coverage/read-list.ts'
-import { createPageTimes, type PageTimes, PageWriter } from './page-writer.ts'
+import { createPageTimes, type PageTimes, writePage } from './page-writer.ts'
 import { type RefreshEvent, Refresher } from './refresh/refresher.ts'
 import type { RefreshPolicy } from './refresh/share.ts'
 import { afterFullWalk, type RefreshState, scopeText, stateOf } from './refresh/state.ts'
@@ -133,7 +133,7 @@ async function refreshOrWalk(own: TakenJob): Promise<void> {
 async function walkList(own: TakenJob, isRefresh: boolean): Promise<void> {
   const { lease, times, store, refresher, observe, signal, result } = own
   const begun = await begin(own)
-  const { walk, reading, run, writer } = begun
+  const { walk, reading, run } = begun
   const { traffic } = run
   Object.assign(result, { walk, items: walk.rowsSeen, runId: run.id })
   observe({ kind: 'start', walk })
@@ -143,7 +143,10 @@ async function walkList(own: TakenJob, isRefresh: boolean): Promise<void> {
     const read = await readWalk({
       ...own,
       reading,
-      write: (answer) => writer.write(answer),
+      write({ page, items, newToWalk, entry, nextPage }) {
+        const answer = { walk, entry, newToWalk: newToWalk.size, nextPage }
+        return writePage(store, lease, run, { page, items, at: entry.at, answer })
+      },
       betweenPages: { isDue: () => refresher.isDue(), run: () => refresher.runBetweenPages(run) },
       now: times.ofWalk,
       observe(event) {
@@ -171,7 +174,6 @@ interface BegunWalk {
   walk: Walk
   reading: WalkReading
   run: Run
-  writer: PageWriter
 }
 
 async function begin(own: TakenJob): Promise<BegunWalk> {
@@ -193,7 +195,7 @@ async function begin(own: TakenJob): Promise<BegunWalk> {
   const reading = played && walk.resumed ? played : new WalkReading(walk.rules, jobName(job))
   if (walk.resumed) reading.resume()
   const run: Run = { id: runId, traffic: noTraffic() }
-  return { walk, reading, run, writer: new PageWriter({ store, lease, run, walk }) }
+  return { walk, reading, run }
 }
 
 /**
@@ -202,7 +204,7 @@ async function begin(own: TakenJob): Promise<BegunWalk> {
  */
 async function endWalk(own: TakenJob, begun: BegunWalk, read: WalkResult): Promise<void> {
   const { job, lease, plan, store, removals: rules, result } = own
-  const { walk, reading, run, writer } = begun
+  const { walk, reading, run } = begun
   const { coverage } = read
   const isIncomplete = read.kind === 'incomplete'
   const isFull = walk.kind === 'full'
@@ -211,7 +213,7 @@ async function endWalk(own: TakenJob, begun: BegunWalk, read: WalkResult): Promi
   for (const over of isIncomplete ? [walk] : open.filter(({ origin }) => origin === 'sync'))
     await store.closeWalk(lease, { walkId: over.id, run, outcome: null, removals: 'none', refresh: null })
   if (isIncomplete) throw incompleteError(job, read)
-  let untrusted = isFull ? (walk.untrusted ?? whyUntrusted(read, writer.newRejects)) : null
+  let untrusted = isFull ? (walk.untrusted ?? whyUntrusted(read, walk.newRejects)) : null
   if (untrusted !== null && coverage === 'drifted' && lease.lastCoverage === 'drifted')
     untrusted += `; if its total is never the number of items that are listed, set ${totalKey(job)}: ignore`
   let removals: Removals = 'none'
@@ -229,12 +231,8 @@ async function endWalk(own: TakenJob, begun: BegunWalk, read: WalkResult): Promi
 }
 
 /** What the next refresh starts from. */
-function nextRefresh(
-  own: TakenJob,
-  { walk, reading, writer }: BegunWalk,
-  { coverage }: WalkResult,
-): RefreshState {
-  const { job, times, refresher } = own
+function nextRefresh(own: TakenJob, { walk, reading }: BegunWalk, { coverage }: WalkResult): RefreshState {
+  const { job, lease, times, refresher } = own
   const { lastPage, totals, grewAt } = reading
   const complete = {
     scope: scopeText(job),
@@ -244,7 +242,7 @@ function nextRefresh(
     lastPage,
     totals,
     grewAt,
-    rowsAdded: { first: walk.rowsAddedBefore, last: writer.rowsAdded },
+    rowsAdded: { first: walk.rowsAddedBefore, last: lease.rowsAdded },
   }
   return afterFullWalk(refresher.state, complete, job.collection.newest)
 }

@@ -2,59 +2,43 @@ import { parseExact } from '../json/exact.ts'
 import { asJsonObject, differingFields, sameJson } from '../json/value.ts'
 import { counted } from '../text.ts'
 import type { ListedItem, StoredItem } from './items.ts'
-import type { Lease, PageChanges, Run, Store, Upsert, Walk } from './store.ts'
-import type { Job, Notice, Page } from './types.ts'
-import type { PageResult, ReadPage } from './walk.ts'
+import type { CommitResult, Lease, PageCommit, Run, Store, Upsert } from './store.ts'
+import type { Notice, Page } from './types.ts'
+import type { PageResult } from './walk.ts'
 
-interface PageWriterOptions {
-  store: Pick<Store, 'lookup' | 'commit'>
-  lease: Lease
-  run: Run
-  walk: Walk
+/** A page that was read, and what `PageCommit` says of it. */
+interface PageToWrite extends Pick<PageCommit, 'at' | 'answer'> {
+  page: Page
+  items: readonly ListedItem[]
 }
 
-/** Writes the pages of a walk: changed items, and the page's line in the ledger. */
-export class PageWriter {
-  /** Items of the walk without a usable key that are new to the mirror. */
-  newRejects: number
-  /** As of `Lease`, with the last page written. */
-  rowsAdded: number
-  #options: PageWriterOptions
-
-  constructor(options: PageWriterOptions) {
-    this.#options = options
-    this.newRejects = options.walk.newRejects
-    this.rowsAdded = options.lease.rowsAdded
-  }
-
-  async write({ page, items, newToWalk, entry, nextPage }: ReadPage): Promise<PageResult> {
-    const { store, lease, run, walk } = this.#options
-    const { changes } = await compareWithStore(store, lease.job, page, items)
-    const answer = { walk, entry, newToWalk: newToWalk.size, nextPage }
-    const commit = { changes, run, at: entry.at, answer }
-    const { newRejects, rowsAdded, notices } = await store.commit(lease, commit)
-    const result = pageResult(changes, notices)
-    this.newRejects += newRejects
-    this.rowsAdded = rowsAdded
-    return result
-  }
+/** What writing a page came to. `stored`: its items as they were before. */
+export interface WrittenPage extends PageResult, Omit<CommitResult, 'notices'> {
+  upserts: readonly Upsert[]
+  stored: readonly StoredItem[]
 }
 
-/** What a page changes, and what is stored of each of its items now. */
-export async function compareWithStore(
-  store: Pick<Store, 'lookup'>,
-  job: Job,
-  page: Page,
-  items: readonly ListedItem[],
-): Promise<{ changes: PageChanges; stored: StoredItem[] }> {
-  const stored = await store.lookup(job, items)
-  const ignore = new Set(job.collection.ignore)
+/** Writes a page: the items that are new or have another value, and the page's line in the ledger. What `lease` and its walk count goes on. */
+export async function writePage(
+  store: Pick<Store, 'lookup' | 'commit'>,
+  lease: Lease,
+  run: Run,
+  { page, items, at, answer }: PageToWrite,
+): Promise<WrittenPage> {
+  const stored = await store.lookup(lease.job, items)
+  const ignore = new Set(lease.job.collection.ignore)
   const upserts = items.flatMap((listed, index) => changeOf(listed, stored[index], ignore) ?? [])
   const rejects = items.flatMap((listed) =>
     'reject' in listed ? [{ id: listed.id, reason: listed.reject, text: listed.item.text }] : [],
   )
   const keys = items.flatMap((listed) => ('key' in listed ? [listed.key] : []))
-  return { changes: { page: page.number, items: page.items.length, keys, upserts, rejects }, stored }
+  const changes = { page: page.number, items: page.items.length, keys, upserts, rejects }
+  const committed = await store.commit(lease, { changes, run, at, answer })
+  lease.rowsAdded = committed.rowsAdded
+  if (answer) answer.walk.newRejects += committed.newRejects
+  const added = upserts.filter(({ change }) => change === 'added').length
+  const notices = [...committed.notices, ...rejectNotices(changes)]
+  return { ...committed, upserts, stored, added, changed: upserts.length - added, notices }
 }
 
 /** What to write of an item: one that is new, or has another value. `ignore`: dotted paths whose changes do not count. */
@@ -73,15 +57,13 @@ function changeOf(
   return { ...upsert, change: 'changed', fields: [...differingFields(before, value, ignore)] }
 }
 
-export function pageResult({ page, upserts, rejects }: PageChanges, notices: readonly Notice[]): PageResult {
-  const added = upserts.filter(({ change }) => change === 'added').length
-  const result = { added, changed: upserts.length - added }
+function rejectNotices({ page, rejects }: PageCommit['changes']): Notice[] {
   const [first] = rejects
-  if (!first) return { ...result, notices }
+  if (!first) return []
   const message =
     `${counted(rejects.length, 'item')} of page ${page} with no usable key (${first.reason}), ` +
     'kept only in sync_rejects'
-  return { ...result, notices: [...notices, { event: 'items_rejected', message }] }
+  return [{ event: 'items_rejected', message }]
 }
 
 export type PageTimes = ReturnType<typeof createPageTimes>

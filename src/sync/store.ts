@@ -63,7 +63,7 @@ export interface Lease {
   lastCoverage: Coverage | null
   /** As the last refresh or complete full walk saved it: what `stateOf` reads. */
   refresh: unknown
-  /** Rows that the job has ever added. */
+  /** Rows that the job has ever added, with the last page that was written. */
   rowsAdded: number
   /** The time of the last page that a walk of the job wrote; 0: none did. */
   lastPageAt: number

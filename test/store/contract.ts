@@ -171,10 +171,10 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       it('keeps an item without a usable key, new once, with the reason, and renews its time alone when it comes again', async () => {
         const { clock } = opened
         const open = await begin(opened)
-        await open.page('{"no":1}', '{"no":2}')
+        const first = await open.page('{"no":1}', '{"no":2}')
         const before = clock.now()
         clock.advance(HOUR)
-        await open.page('{"no":1}', '{"no":3}')
+        const second = await open.page('{"no":1}', '{"no":3}')
 
         const rows = await opened.rows('SELECT * FROM sync_rejects ORDER BY json')
         const found = rows.map(({ page, json, seen_at: at }) => {
@@ -188,7 +188,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         const reason = 'key "id" is missing'
         for (const row of rows)
           expect(row).toMatchObject({ organization_id: JOB.organization.id, collection: 'orders', reason })
-        expect(open.writer.newRejects).toBe(3)
+        expect([first.newRejects, second.newRejects]).toEqual([2, 1])
         const known = await store.lookup(JOB, identifyItems(JOB, pageOf(['{"no":1}', '{"no":4}'])))
         expect(known.map(({ state }) => state)).toEqual(['same', 'absent'])
       })

@@ -1,7 +1,7 @@
 import type { Rule } from '../../src/store/core/sql.ts'
 import { misfitColumns, storedFacts } from '../../src/store/core/status.ts'
 import { identifyItems } from '../../src/sync/items.ts'
-import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
+import { createPageTimes, writePage } from '../../src/sync/page-writer.ts'
 import type { RefreshState } from '../../src/sync/refresh/state.ts'
 import { filtersText } from '../../src/sync/resume.ts'
 import { noTraffic } from '../../src/sync/run.ts'
@@ -33,7 +33,6 @@ export async function begin(
   const filters = filtersText(job.collection.filters)
   const { runId, walk } = await store.beginRun(lease, { ...BEGIN, filters, ...changed })
   const run = { id: runId, traffic: noTraffic() }
-  const writer = new PageWriter({ store, lease, run, walk })
   const times = createPageTimes(lease, clock.now)
   const ledger = await ledgerOf(store, walk.id)
   const seen = new Set(ledger.flatMap(({ ids }) => ids))
@@ -42,7 +41,6 @@ export async function begin(
     lease,
     run,
     walk,
-    writer,
     /** Writes one answer with these items. */
     page(...texts: string[]) {
       number++
@@ -52,9 +50,10 @@ export async function begin(
       const ids = items.map(({ id }) => id)
       const shown = { ...ofList, page: number, ids, items: texts.length }
       const line = { ordinal: number, pass: 1, why: 'forward', resumed: false, at: times.ofWalk() } as const
-      const newToWalk = new Set(ids.filter((id) => !seen.has(id)))
+      const newToWalk = ids.filter((id) => !seen.has(id)).length
       for (const id of ids) seen.add(id)
-      return writer.write({ page, items, newToWalk, entry: { ...shown, ...line }, nextPage: 2 })
+      const answer = { walk, entry: { ...shown, ...line }, newToWalk, nextPage: 2 }
+      return writePage(store, lease, run, { page, items, at: line.at, answer })
     },
     missing: (atOnce = false) =>
       store.findMissing(lease, { walkId: walk.id, keyed: seen.size, isSeen: (id) => seen.has(id), atOnce }),

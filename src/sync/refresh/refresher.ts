@@ -1,6 +1,6 @@
 import type { KnownError } from '../../errors.ts'
 import { identifyItems } from '../items.ts'
-import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
+import { type PageTimes, writePage } from '../page-writer.ts'
 import { countTraffic, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
 import type { Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
@@ -206,22 +206,21 @@ export class Refresher {
     const { store, lease, times, observe, yieldToEventLoop } = this.#options
     const page = await this.#fetch(run, number, urgency)
     const listed = identifyItems(lease.job, page)
-    const { changes, stored } = await compareWithStore(store, lease.job, page, listed)
     const at = times.ofRefresh()
-    const committed = await store.commit(lease, { changes, run, at, answer: null })
+    const written = await writePage(store, lease, run, { page, items: listed, at, answer: null })
     await yieldToEventLoop()
-    const { newRejects: rejected, rowsAdded } = committed
-    const written = new Set(changes.upserts.map(({ key }) => key.id))
+    const { upserts, stored, added, changed, rowsAdded, newRejects: rejected, notices } = written
+    const upserted = new Set(upserts.map(({ key }) => key.id))
     const items = listed.map((item, index): RefreshItem<string> => {
       const known = stored[index]
       if (known?.state === 'absent' && 'key' in item)
         return { id: item.id, seen: { firstAt: at, changedAt: at } }
       const before = known && 'times' in known ? known.times : null
-      return { id: item.id, seen: before && written.has(item.id) ? { ...before, changedAt: at } : before }
+      return { id: item.id, seen: before && upserted.has(item.id) ? { ...before, changedAt: at } : before }
     })
-    const { added, changed, notices } = pageResult(changes, committed.notices)
     // The same reject comes with every refresh; only the first one reports it.
-    observe({ kind: 'notices', page: number, notices: rejected > 0 ? notices : committed.notices })
+    const news = notices.filter(({ event }) => rejected > 0 || event !== 'items_rejected')
+    observe({ kind: 'notices', page: number, notices: news })
     const { total, next, lastPage } = page
     return { page: number, at, items, total, next, lastPage, rowsAdded, rejected, added, changed }
   }
