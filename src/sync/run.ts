@@ -1,8 +1,8 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
 import { jobName, partsOfProcessName } from '../text.ts'
 import type { JobEvent, JobOptions } from './job.ts'
-import type { Lease, OwnerWork, PageRetry, RunOutcome, RunTraffic, Store } from './store.ts'
-import type { Observe, PageSource, Trigger } from './types.ts'
+import type { Lease, PageRetry, RunOutcome, RunTraffic, Store } from './store.ts'
+import type { Observe, PageSource } from './types.ts'
 
 // A run: it takes its job, counts what it sends, and says how it ended.
 
@@ -13,13 +13,11 @@ const LOOK_MS = 1000
 export interface BusyEvent {
   kind: 'busy'
   owner: string
-  work: OwnerWork | null
 }
 
 interface LeaseOptions
   extends Pick<JobOptions, 'job' | 'source' | 'waitForOwner' | 'now' | 'sleep' | 'observe' | 'signal'> {
   store: Pick<Store, 'acquire' | 'release' | 'noteRetry'>
-  trigger?: Trigger
   /** Only to compare the list; `status` shows that. */
   isVerify?: boolean
 }
@@ -63,34 +61,25 @@ export async function withLease<T>(
 
 /** Takes the job, or waits until its owner finishes or dies. */
 async function acquire(options: LeaseOptions): Promise<Lease> {
-  const { job, store, isVerify, waitForOwner, trigger, sleep, observe, signal } = options
+  const { job, store, isVerify, waitForOwner, sleep, observe, signal } = options
   for (;;) {
     signal.throwIfAborted()
-    const { lease, heldBy, work = null } = await store.acquire(job, isVerify)
+    const { lease, heldBy } = await store.acquire(job, isVerify)
     if (lease) return lease
-    if (!waitForOwner) {
-      const then =
-        trigger === 'schedule' ? 'the next scheduled run tries again' : '--wait waits until that is done'
-      const owner = `${ownerName(heldBy, work)} ${workText(work)}`
-      throw new JobError('BUSY', `${jobName(job)}: ${owner}; nothing is wrong, and ${then}`)
-    }
-    observe({ kind: 'busy', owner: heldBy, work })
+    if (!waitForOwner)
+      throw new JobError(
+        'BUSY',
+        `${jobName(job)}: ${ownerName(heldBy)} is working on it; nothing is wrong, and the next run tries again (--wait waits until that is done)`,
+      )
+    observe({ kind: 'busy', owner: heldBy })
     await sleep(LOOK_MS, signal)
   }
 }
 
-/** `the scheduler of process 4711 on worker-2`. `name`: as `process-name.ts` makes it; or `another process`, while it is not written yet. */
-export function ownerName(name: string, work: OwnerWork | null): string {
+/** `process 4711 on worker-2`. `name`: as `process-name.ts` makes it; or `another process`, while it is not written yet. */
+export function ownerName(name: string): string {
   const parts = partsOfProcessName(name)
-  const process = parts ? `process ${parts.pid} on ${parts.host}` : name
-  return work?.isDaemon ? `the scheduler of ${process}` : process
-}
-
-/** `is working on it`, `is refreshing it`. */
-export function workText(work: OwnerWork | null): string {
-  if (work?.isVerify) return 'is comparing it with the API (verify)'
-  if (work?.trigger === 'refresh') return 'is refreshing it'
-  return work?.trigger === 'backfill' ? 'is working on it (a backfill)' : 'is working on it'
+  return parts ? `process ${parts.pid} on ${parts.host}` : name
 }
 
 /** The error that a run reports: if it was stopped, the stop, and not the errors that followed from it. */

@@ -71,17 +71,8 @@ export interface Lease {
   epoch: number
 }
 
-/** The work of another process on a job: whether that is a `start`, whether it only compares the list, and why its run began; null: none has. */
-export interface OwnerWork {
-  isDaemon: boolean
-  isVerify: boolean
-  trigger: Trigger | null
-}
-
 /** `heldBy`: the name of its owner. */
-export type Acquired =
-  | { lease: Lease; heldBy?: never; work?: never }
-  | { lease?: never; heldBy: string; work: OwnerWork | null }
+export type Acquired = { lease: Lease; heldBy?: never } | { lease?: never; heldBy: string }
 
 /** What is saved of the refreshes of a job; `stateOf` reads `state`. */
 export interface SavedRefresh {

@@ -78,7 +78,7 @@ it.each<[string, pages: number, JobEvent[], string]>([
     [{ kind: 'wait', reason: 'the rate limit', until: 180_000 }],
     'page 20 of 40, 500 rows, about 2 minutes left, waits 2 minutes: the rate limit',
   ],
-  ['that another process has', 0, [{ kind: 'busy', owner: 'process 7', work: null }], 'waits for process 7'],
+  ['that another process has', 0, [{ kind: 'busy', owner: 'process 7' }], 'waits for process 7'],
 ])('the line of a list on a terminal: one %s', (_, pages, events, line) => {
   const { clock, drawn, ticks, observer } = createDrawn()
   const observe = observer(jobOf())

@@ -18,7 +18,7 @@ it('a job that another command is working on is reported as BUSY, with who works
   open()
   await running.ended
 
-  const who = `process ${process.pid} on ${hostname()} is working on it (a backfill)`
+  const who = `process ${process.pid} on ${hostname()} is working on it`
   const codes = await Promise.all(waiting.map(async ({ ended }) => (await ended).code))
   expect([other.code, ...codes]).toEqual([1, 0, 0, 0])
   expect(other.logs.find(({ error_code: code }) => code === 'BUSY')).toMatchObject({

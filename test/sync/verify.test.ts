@@ -170,11 +170,14 @@ describe('verify of a list that cannot be compared', () => {
     const test = await synced(upTo(3))
     const other = openTestMirror({ file: test.file })
     const lease = await leaseOf(other.store)
-    let work: unknown
+    const verifying = () => test.value("SELECT verifying FROM sync_jobs WHERE organization_id LIKE '7f%'")
+    let meanwhile: unknown
     const list = scriptedList({
       ids: upTo(3),
       item: itemOf({}),
-      before: async () => ({ work } = await other.store.acquire(jobOf())),
+      before: () => {
+        meanwhile = verifying()
+      },
     })
 
     const busy = await verifyOnce(test, list)
@@ -183,7 +186,7 @@ describe('verify of a list that cannot be compared', () => {
 
     expect(told(busy)).toEqual([expect.stringMatching(/^BUSY: /)])
     expect(told(free)).toEqual([])
-    expect(work).toMatchObject({ isVerify: true })
+    expect([meanwhile, verifying()]).toEqual([1, 0])
     expect(test.value("SELECT owner FROM sync_jobs WHERE organization_id LIKE '7f%'")).toBeNull()
   })
 })

@@ -65,7 +65,7 @@ export function createProgress({ draw, runtime }: ProgressOptions) {
 }
 
 function note(list: List, event: JobEvent, at: number): void {
-  if (event.kind === 'busy') list.wait = { for: ownerName(event.owner, event.work), until: null }
+  if (event.kind === 'busy') list.wait = { for: ownerName(event.owner), until: null }
   else if (event.kind === 'retry') list.wait = { for: event.reason, until: at + event.delayMs }
   else if (event.kind === 'wait') list.wait = { for: event.reason, until: event.until }
   else if (event.kind === 'start') Object.assign(list, { wait: null, rows: event.walk.rowsSeen })

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { ERRORS, type ErrorCode, type KnownError } from '../../errors.ts'
 import type { JobEvent, JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
-import { ownerName, workText } from '../../sync/run.ts'
+import { ownerName } from '../../sync/run.ts'
 import type { Job, Notice, Observe } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
 import { counted, grouped, printable } from '../../text.ts'
@@ -49,10 +49,10 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
       return (event) => {
         switch (event.kind) {
           case 'busy': {
-            const { owner, work } = event
-            const text = `${ownerName(owner, work)} ${workText(work)}; waiting for its end`
+            const { owner } = event
             // It is said again at each look.
-            if (text !== waitsFor) log.info({ event: 'list_busy', owner, trigger: work?.trigger }, text)
+            const text = `${ownerName(owner)} is working on it; waiting for its end`
+            if (text !== waitsFor) log.info({ event: 'list_busy', owner }, text)
             waitsFor = text
             return
           }

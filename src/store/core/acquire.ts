@@ -1,7 +1,7 @@
-import type { Acquired, Lease } from '../../sync/store.ts'
-import type { Coverage, Job, Trigger } from '../../sync/types.ts'
+import type { Lease } from '../../sync/store.ts'
+import type { Coverage, Job } from '../../sync/types.ts'
 import { JOIN_COMPLETE, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
-import { namesOf } from './jobs.ts'
+import { namesOf, OF_JOB } from './jobs.ts'
 import { assertAddressKept } from './settings.ts'
 import { type Dialect, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 import { refusalOf } from './tables.ts'
@@ -45,29 +45,11 @@ export function* leaseOf(dialect: Dialect, job: Job, baseUrl: string): Rule<Omit
   }
 }
 
-/** A process that compares a list has no run: a run that is open then was left by one that died. A refresh may run within a walk. */
-const HELD = `
-  SELECT
-    owner,
-    verifying AS "isVerify",
-    CASE WHEN EXISTS (SELECT 1 FROM sync_workers WHERE name = owner AND configuration IS NOT NULL) THEN 1 ELSE 0 END AS "isDaemon",
-    (
-      SELECT trigger
-      FROM sync_runs
-      WHERE ${OF_OUTER_JOB} AND status = 'running' AND job.verifying = 0
-      ORDER BY walk_id IS NULL, id DESC
-      LIMIT 1
-    ) AS trigger
-  FROM sync_jobs AS job
-  WHERE ${THIS_JOB}
-`
-
-/** Which process has a job that cannot be taken, and what it is doing. */
-export function* heldByOther(job: Job): Rule<Extract<Acquired, { heldBy: string }>> {
-  const row = yield* one<
-    { owner: string | null; trigger: Trigger | null } & Record<'isVerify' | 'isDaemon', number>
-  >(HELD, namesOf(job))
-  if (!row || row.owner === null) return { heldBy: 'another process', work: null }
-  const { owner, trigger, isDaemon, isVerify } = row
-  return { heldBy: owner, work: { isDaemon: isDaemon === 1, isVerify: isVerify === 1, trigger } }
+/** The name of the process that has a job which cannot be taken. */
+export function* ownerOf(job: Job): Rule<string> {
+  const row = yield* one<{ owner: string | null }>(
+    `SELECT owner FROM sync_jobs WHERE ${OF_JOB}`,
+    namesOf(job),
+  )
+  return row?.owner ?? 'another process'
 }

@@ -3,7 +3,7 @@ import type { CommitResult, Lease, PageCommit, Store } from '../../sync/store.ts
 import type { Job } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
 import type { TypedRow } from '../columns/row.ts'
-import { heldByOther, leaseOf } from './acquire.ts'
+import { leaseOf, ownerOf } from './acquire.ts'
 import { readShares, writeShare } from './budgets.ts'
 import { commitPage } from './commit.ts'
 import { allRefreshes, asOwner, type LockedJob, namesOf, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
@@ -81,7 +81,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
   return {
     async acquire(job, isVerify = false) {
       const lease = await leases.take(namesOf(job), isVerify, () => leaseOf(dialect, job, baseUrl))
-      return lease ? { lease } : reading(heldByOther(job))
+      return lease ? { lease } : { heldBy: await reading(ownerOf(job)) }
     },
     release: (lease) => leases.release(ownJobOf(lease)),
     openWalks: (job) => reading(openWalks(job)),
