@@ -224,11 +224,7 @@ export const FileSchema = mapping({
     maxResponseBytes: key(whole(1024), '33554432', 'Largest answer that is read, decompressed'),
   }).describe('The API that is mirrored'),
   rateLimit: section('How fast requests may be sent', {
-    // 0.001 is one in 16 hours 40 minutes.
-    requestsPerMinute: nullable(
-      number(z.number().min(0.001)),
-      'A ceiling of our own: no 60 seconds hold more; 0.5 is one in two minutes. Default: none',
-    ),
+    requestsPerMinute: nullable(whole(1), 'A ceiling of our own: no 60 seconds hold more. Default: none'),
     sharePercent: key(percent(1), '100', "Our share of the server's limit, in percent"),
     scope: key(z.enum(['token', 'organization', 'all']), 'token', 'Who shares one budget'),
     fallbackWait: key(wait(), '60s', 'Pause after a 429 that announces none'),

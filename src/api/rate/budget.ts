@@ -14,12 +14,12 @@ const FIRST_ANSWER_MS = 10_000
 /** Permits are counted in half seconds, so that the row stays small. */
 const HALF_SECOND_MS = 500
 
-/** A request may arrive this much later than its permit was taken, in the same minute as those that follow. */
-const ARRIVAL_MS = 1000
+/** So long a permit counts: a request may arrive a second later than it was taken, in the same minute as those that follow. */
+const COUNTED_MS = MINUTE_MS + 1000
 
 /** What the configuration says. */
 export interface RateRules {
-  /** Our own ceiling: no 60 seconds hold more requests; 0.5 is one in two minutes; null is none. */
+  /** Our own ceiling: no 60 seconds hold more requests; null is none. */
   requestsPerMinute: number | null
   /** Our part of the announced limit. */
   sharePercent: number
@@ -69,13 +69,6 @@ export function budgetOf(text: string | null, closedUntil: number): Budget {
   return { ...FRESH, ...(JSON.parse(text ?? '{}') as Partial<Budget>), closedUntil }
 }
 
-/** Our own ceiling in whole requests: 0.5 is one in two minutes. */
-function ceilingOf(requestsPerMinute: number): { most: number; inMs: number } {
-  return requestsPerMinute < 1
-    ? { most: 1, inMs: Math.ceil(MINUTE_MS / requestsPerMinute) }
-    : { most: Math.floor(requestsPerMinute), inMs: MINUTE_MS }
-}
-
 /** The part of the announced limit that is ours. */
 function ourPart(limit: number, { sharePercent }: Pick<RateRules, 'sharePercent'>): number {
   return Math.max(1, Math.floor((limit * sharePercent) / 100))
@@ -86,27 +79,29 @@ export function allowedPerMinute(
   limit: number | null,
   rules: Pick<RateRules, 'requestsPerMinute' | 'sharePercent'>,
 ): number | null {
-  const { most, inMs } = ceilingOf(rules.requestsPerMinute ?? Infinity)
-  const least = Math.min((most * MINUTE_MS) / inMs, limit === null ? Infinity : ourPart(limit, rules))
+  const least = Math.min(
+    rules.requestsPerMinute ?? Infinity,
+    limit === null ? Infinity : ourPart(limit, rules),
+  )
   return least === Infinity ? null : least
 }
 
 /** The budget without what is over, or lies further in the future than it can: then the clock was set back. */
 export function asOfNow(
   { closedUntil, window, sent, ...rest }: Budget,
-  rules: RateRules,
+  { requestsPerMinute }: RateRules,
   now: number,
 ): Budget {
-  const countedMs = ceilingOf(rules.requestsPerMinute ?? 1).inMs + ARRIVAL_MS
+  const counted = requestsPerMinute === null ? [] : sent
   const isCurrent = window !== null && now < window.endsAt && window.begunAt < now + MINUTE_MS
   const isClosed = closedUntil > now && closedUntil <= now + LONGEST_MS + ROUNDING_MS
   return {
     ...rest,
     closedUntil: isClosed ? closedUntil : 0,
     window: isCurrent ? window : null,
-    sent: sent
+    sent: counted
       .map(([end, count]) => [Math.min(end, now + HALF_SECOND_MS), count] as const)
-      .filter(([end]) => end + countedMs > now),
+      .filter(([end]) => end + COUNTED_MS > now),
   }
 }
 
@@ -135,22 +130,21 @@ export function waitFor(budget: Budget, rules: RateRules, now: number, urgency: 
     waits.push({ until, reason: `the server's limit of ${limit} requests a minute` })
   }
   if (requestsPerMinute !== null) {
-    const { most, inMs } = ceilingOf(requestsPerMinute)
-    const { left, endsAt } = leftOf(sent, most, inMs)
+    const { left, endsAt } = leftOf(sent, requestsPerMinute)
     const reason = `our own limit of ${requestsPerMinute} requests a minute`
-    waits.push({ until: roomAt(left, most, endsAt), reason })
+    waits.push({ until: roomAt(left, requestsPerMinute, endsAt), reason })
   }
   const longest = waits.reduce((most, wait) => (wait.until > most.until ? wait : most))
   return longest.until > now ? longest : null
 }
 
 /** What our own ceiling leaves, and when the permit that fills it, else the oldest one, does not count any more. */
-function leftOf(sent: Budget['sent'], most: number, inMs: number): { left: number; endsAt: number } {
+function leftOf(sent: Budget['sent'], most: number): { left: number; endsAt: number } {
   let left = most
   let endsAt = 0
   for (const [end, count] of sent.toReversed()) {
     left -= count
-    endsAt = end + inMs + ARRIVAL_MS
+    endsAt = end + COUNTED_MS
     if (left <= 0) break
   }
   return { left, endsAt }
@@ -167,7 +161,7 @@ export function withPermit(budget: Budget, rules: RateRules, now: number, urgenc
   const next = {
     ...budget,
     window: limit === null ? null : { ...begun, left: begun.left - 1 },
-    sent: rules.requestsPerMinute === null ? [] : withSent(sent, now),
+    sent: withSent(sent, now),
     refreshedAt: urgency === 'refresh' ? now : budget.refreshedAt,
   }
   // Here too, since the answer to the last request of a window may be lost.
