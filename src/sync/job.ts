@@ -12,14 +12,15 @@ import { type BusyEvent, countTraffic, noTraffic, runError, runOutcome, withLeas
 import type { Lease, Removals, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
 import type { Job, Observe, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 import type { VerifyResult } from './verify.ts'
-import { incompleteError, readWalk, type StartedWalk, totalKey, type WalkEvent } from './walk.ts'
+import { incompleteError, readWalk, totalKey, type WalkEvent } from './walk.ts'
 
 /** What happens while a job runs, or is compared with its list. */
 export type JobEvent =
   | WalkEvent
   | RefreshEvent
   | BusyEvent
-  | { kind: 'start'; walk: StartedWalk }
+  /** A walk begins or continues. */
+  | { kind: 'start'; walk: Walk }
   | { kind: 'finish'; result: JobResult }
   | { kind: 'verified'; result: VerifyResult }
 

@@ -148,7 +148,6 @@ async function compare(options: CompareOptions): Promise<Differences> {
     const { total } = job.collection
     const rules = { kind: 'full', firstPage: 1, total, maxPasses, lastCoverage } as const
     const reading = new WalkReading(rules, jobName(job))
-    observe({ kind: 'start', walk: { id: 0, nextPage: 1, resumed: false, rowsSeen: 0 } })
     let newRejects = 0
     const result = await readWalk({
       ...options,

@@ -2,7 +2,7 @@ import { JobError } from '../errors.ts'
 import { jobName } from '../text.ts'
 import type { WalkReading, WalkResult } from './coverage/read-list.ts'
 import { identifyItems, type ListedItem } from './items.ts'
-import type { LedgerEntry, Walk } from './store.ts'
+import type { LedgerEntry } from './store.ts'
 import type { Job, Notice, Observe, Page, PageSource, RequestEvent } from './types.ts'
 
 export type WalkEvent =
@@ -10,9 +10,6 @@ export type WalkEvent =
   | { kind: 'page'; page: Page; result: PageResult; itemsInWalk: number }
   /** The list is read once more. */
   | { kind: 'pass'; why: string; pass: number }
-
-/** What is reported of a walk that begins or continues. */
-export type StartedWalk = Pick<Walk, 'id' | 'nextPage' | 'resumed' | 'rowsSeen'>
 
 export interface ReadOptions {
   job: Job
