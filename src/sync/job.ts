@@ -161,7 +161,7 @@ async function walkList(own: TakenJob, isRefresh: boolean): Promise<void> {
     result.error = runError(error, signal)
   }
   // A list that has become long meanwhile is walked as by its schedule: its pages would use up the share for hours.
-  if (isRefresh && isWalkedWhole(reading)) await refresher.settle(traffic.requests)
+  if (isRefresh && isWalkedWhole(reading)) await refresher.charge(traffic.requests - 1)
   const outcome = runOutcome(result.error, result.heldBack, traffic)
   const record = await store.finishRun(run, outcome)
   if (outcome.status === 'refused') result.walk = null

@@ -191,7 +191,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
         createShareUse(store, 'token', { limit: () => 60, percent: 10 }, () => 0),
       )
 
-      await Promise.all(uses.map((use) => use.take(() => ({ cost: 3 }))))
+      await Promise.all(uses.map((use) => use.take(() => true, 3)))
 
       expect(await store.shares(['token'])).toMatchObject([{ level: 24, version: 8 }])
     })

@@ -7,7 +7,7 @@ import type { Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '.
 import { mayBePastEnd, type RefreshItem } from './ends.ts'
 import type { RefreshPolicy } from './share.ts'
 import { addedElsewhere, notAfter, type RefreshState, readEnds } from './state.ts'
-import { afterOlder, isWalkedWhole, newestReading, nextReading, pageOf, type Reading } from './worth.ts'
+import { afterOlder, isWalkedWhole, NEWEST, nextReading, pageOf, type Reading } from './worth.ts'
 
 export interface RefresherOptions {
   store: Store
@@ -39,14 +39,12 @@ export interface RefreshResult {
   error: KnownError | null
 }
 
-/** The refreshes of a job while this process has it. What they send is charged to the share before, and corrected after. */
+/** The refreshes of a job while this process has it. Each page is charged to the share before it is asked for, and what was sent, after. */
 export class Refresher {
   #options: RefresherOptions
   #state: RefreshState | null
   /** A walk that ends before its newest end is due reads the older pages itself. */
   #hasReadNewest = false
-  /** Requests that the share was charged for, and that are not sent yet. */
-  #credit = 0
 
   /** @param state What was saved; null if no refresh is possible yet. */
   constructor(options: RefresherOptions, state: RefreshState | null) {
@@ -72,32 +70,24 @@ export class Refresher {
     if (reading) await this.refresh(reading, false, walk)
   }
 
-  /** Charges what is read next of this list, and returns it; if it was asked for, that is its newest end. Null: there is nothing to do. */
+  /** Charges a page of what is read next of this list, and returns that; if it was asked for, its newest end. Null: there is nothing to do. */
   async takeNext(isAsked: boolean): Promise<Reading | null> {
-    const known = this.#state
-    return known && this.#take((level) => (isAsked ? newestReading(known) : this.#ownNext(level, false)))
+    if (!this.#state) return null
+    return this.#take((level) => (isAsked ? NEWEST : this.#ownNext(level, false)))
   }
 
-  /** Charges what was sent for a reading beyond its charge, or takes back what was not sent. */
-  async settle(sent: number): Promise<void> {
-    await this.#charge(sent - this.#credit)
-    this.#credit = 0
+  /** Charges requests, or takes back what was charged and not sent. */
+  async charge(requests: number): Promise<void> {
+    if (requests !== 0) await this.#options.policy?.share.take(() => true, requests)
   }
 
   async #take(decide: (level: number) => Reading | null): Promise<Reading | null> {
     const { policy } = this.#options
-    const reading = policy ? await policy.share.take(decide) : decide(0)
-    this.#credit += reading?.cost ?? 0
-    return reading
-  }
-
-  async #charge(requests: number): Promise<void> {
-    if (requests !== 0) await this.#options.policy?.share.take(() => ({ cost: requests }))
-    this.#credit += requests
+    return policy ? policy.share.take(decide) : decide(0)
   }
 
   /**
-   * One refresh with its line of `sync_runs`, whose first reading is charged. Throws only where it could not begin.
+   * One refresh with its line of `sync_runs`, whose first page is charged. Throws only where it could not begin.
    * @param within The run of the walk that it interrupts.
    */
   async refresh(first: Reading, isAsked: boolean, within: Run | null = null): Promise<RefreshResult> {
@@ -116,7 +106,6 @@ export class Refresher {
     } catch (cause) {
       error = runError(cause, signal)
     }
-    await this.settle(0)
     const state = this.#known()
     await store.saveRefresh(lease, state)
     const record = await store.finishRun(run, runOutcome(error, null, run.traffic))
@@ -150,11 +139,13 @@ export class Refresher {
     const { lease, now } = this.#options
     const ends = readEnds<string>(from, lease.job.collection.newest, startedAt)
     let step = ends.next()
-    while (!step.done)
+    for (let pages = 1; !step.done; pages++) {
+      if (pages > 1) await this.charge(1)
       step = await this.#readPage(run, step.value, 'refresh').then(
         (answer) => ends.next(answer),
         (error: unknown) => ends.throw(error),
       )
+    }
     this.#moveTo(notAfter(step.value.state, now()))
   }
 
@@ -184,27 +175,22 @@ export class Refresher {
     }
   }
 
-  /** Asks for one page, which is charged before it is sent, for the case of a kill. */
-  async #fetch(run: Run, number: number, urgency: Urgency): Promise<Page> {
-    const { source, signal } = this.#options
-    await this.#charge(Math.max(0, 1 - this.#credit))
-    const observe = (event: RefreshEvent) => {
-      countTraffic(run.traffic, event)
-      if (event.kind === 'request') this.#credit--
-      this.#options.observe(event)
-    }
-    try {
-      return await source.fetchPage(number, observe, signal, urgency)
-    } finally {
-      // It may have been tried several times.
-      await this.#charge(Math.max(0, -this.#credit))
-    }
-  }
-
-  /** Reads one page and writes it. */
+  /** Asks for one page, which is charged, and writes it. */
   async #readPage(run: Run, number: number, urgency: Urgency) {
-    const { store, lease, times, observe, yieldToEventLoop } = this.#options
-    const page = await this.#fetch(run, number, urgency)
+    const { store, lease, source, times, observe, yieldToEventLoop, signal } = this.#options
+    let sent = 0
+    const count = (event: RequestEvent) => {
+      countTraffic(run.traffic, event)
+      if (event.kind === 'request') sent++
+      observe(event)
+    }
+    let page: Page
+    try {
+      page = await source.fetchPage(number, count, signal, urgency)
+    } finally {
+      // It may have been tried several times, or never left.
+      await this.charge(sent - 1)
+    }
     const listed = identifyItems(lease.job, page)
     const at = times.ofRefresh()
     const written = await writePage(store, lease, run, { page, items: listed, at, answer: null })

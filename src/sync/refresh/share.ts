@@ -33,16 +33,16 @@ export function createShareUse(
       last = stored
     },
     /**
-     * Decides by the stored level, and charges the `cost` of what was decided; nothing for null. A cost below 0 takes back what was charged
-     * and not sent. A process that is killed leaves it charged.
+     * Decides by the stored level, and charges what was decided: one request, of which a process that is killed leaves it charged; nothing for
+     * null. Less than 0 takes back what was charged and not sent.
      */
-    async take<T extends { cost: number }>(decide: (level: number) => T | null): Promise<T | null> {
+    async take<T>(decide: (level: number) => T | null, requests = 1): Promise<T | null> {
       for (;;) {
         last = (await store.shares([budgetKey]))[0] ?? null
         const before = level()
         const decided = decide(before)
-        if (decided === null || decided.cost === 0) return decided
-        const charged = Math.max(0, before + decided.cost)
+        if (decided === null) return null
+        const charged = Math.max(0, before + requests)
         const next = { budgetKey, at: now(), level: charged, version: (last?.version ?? 0) + 1 }
         if (!(await store.writeShare(next))) continue
         last = next

@@ -20,13 +20,15 @@ export interface SharingList extends Freshness {
   isTaken?: boolean
 }
 
-/** What to read of a list; `band` null: its newest end. `cost`: requests that this takes at least. */
+/** What to read of a list; `band` null: its newest end. */
 export interface Reading {
   worth: number
   band: number | null
   depth: number
-  cost: number
 }
+
+/** The newest end, whatever it is worth. */
+export const NEWEST: Reading = { worth: 0, band: null, depth: 1 }
 
 const MINUTE_MS = 60_000
 
@@ -139,10 +141,9 @@ export function afterOlder<F extends Freshness>(
   return { ...known, bands }
 }
 
-/** A reading of the newest end, whatever it is worth. Of a short list it takes all pages. */
-export function newestReading({ lastPage }: { lastPage: number }): Reading {
-  const cost = isWalkedWhole({ lastPage }) ? lastPage + 1 : END_COST
-  return { worth: 0, band: null, depth: 1, cost }
+/** Requests that a reading of the newest end takes at least. */
+function endCost({ lastPage }: SharingList): number {
+  return isWalkedWhole({ lastPage }) ? lastPage + 1 : END_COST
 }
 
 /**
@@ -158,7 +159,7 @@ export function nextReading<L extends SharingList>(
   visited = 0,
 ): { list: L; reading: Reading } | null {
   const chunk = Math.max(LEAST_CHUNK, perMinute)
-  const ends = lists.map((list) => (newestReading(list).cost * MINUTE_MS) / Math.max(1, list.every))
+  const ends = lists.map((list) => (endCost(list) * MINUTE_MS) / Math.max(1, list.every))
   const goesFirst = visited > 0 || ends.reduce((sum, one) => sum + one, 0) <= ENDS_PART * perMinute
   let best: { list: L; reading: Reading } | null = null
   for (const list of lists) {
@@ -177,12 +178,11 @@ export function nextReading<L extends SharingList>(
 /** The reading of a list that is worth most. @param goesFirst Whether a newest end that is due goes before older pages. */
 function bestOf(list: SharingList, goesFirst: boolean, now: number): Reading {
   const { news, newestAt, every, isWalked, bands } = list
-  const newest = newestReading(list)
   // A reading by a clock that was ahead is none.
   const waited = isAhead(newestAt, now) ? every : now - newestAt
   const first = isWalked ? 2 * FIRST : goesFirst ? FIRST : 0
-  const worth = (Math.max(LEAST_NEWS, news) * (waited / MINUTE_MS) ** 2) / newest.cost + first
-  let best = { ...newest, worth: waited < every ? 0 : worth }
+  const worth = (Math.max(LEAST_NEWS, news) * (waited / MINUTE_MS) ** 2) / endCost(list) + first
+  let best = { ...NEWEST, worth: waited < every ? 0 : worth }
   if (isWalkedWhole(list)) return best
   for (const band of bands.keys()) {
     const older = olderOf(list, band, now)
@@ -200,7 +200,7 @@ function olderOf(list: SharingList, band: number, now: number): Reading | null {
   // A walk reads the page, too: the later in its round, the less a reading before it gains.
   const most = Math.max(1, list.walkEvery / MINUTE_MS)
   const minutes = Math.min(minutesSince(at, now), most)
-  return { worth: rate * minutes ** 2 * (1 - (2 * minutes) / (3 * most)), band, depth, cost: 1 }
+  return { worth: rate * minutes ** 2 * (1 - (2 * minutes) / (3 * most)), band, depth }
 }
 
 function minutesSince(at: number, now: number): number {

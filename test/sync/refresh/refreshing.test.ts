@@ -252,7 +252,7 @@ describe('between two pages of a walk', () => {
     const begun = test.clock.now()
     const refresh = policyOf(test)
     // Beyond what newest ends may begin with by 10 requests, of which the share carries one a second.
-    await refresh.share.take(() => ({ cost: 1.5 * 60 + 10 }))
+    await refresh.share.take(() => true, 1.5 * 60 + 10)
     list.ids.push(61)
 
     await runOnce(test, list, { refresh })
