@@ -45,16 +45,13 @@ function bounded(ms: number): number {
 
 const NUMBERS = /^\d+(?:\.\d+)?(?:, *\d+(?:\.\d+)?)*$/
 
-/** A number that is greater means no more, and would lose its value in JSON. */
-const GREATEST = 1e15
-
 /**
  * The least value where a server and a proxy both wrote the header: Node joins them. What stands behind a semicolon only describes one.
  * Parts of one do not count.
  */
 function countIn(headers: Headers, name: string): number | null {
   const text = String(headers[name]).replaceAll(/;[^,]*/g, '')
-  return NUMBERS.test(text) ? Math.floor(Math.min(GREATEST, ...text.split(',').map(Number))) : null
+  return NUMBERS.test(text) ? Math.floor(Math.min(...text.split(',').map(Number))) : null
 }
 
 /** The server's time, by its `Date`; null if that is missing or no date. Epoch milliseconds. */
