@@ -237,9 +237,7 @@ export class Pass {
     this.repeated += Math.max(0, shift ?? 0)
     this.#unexplained += Math.max(0, (shift ?? 0) - Math.max(0, riseFrom(before, first.total)))
     if (found) this.insert(first.ids.slice(0, found.at + 1))
-    const read = this.places.next
     for (const page of pages) this.#append(page, page === first && found ? found.at + 1 : 0)
-    if (this.places.next > read) this.moved = true
     this.#carried = 0
   }
 
