@@ -4,7 +4,7 @@ import { READING_VERSION, WalkReading, type WalkResult } from './coverage/read-l
 import { createPageTimes, type PageTimes, writePage } from './page-writer.ts'
 import { type RefreshEvent, Refresher } from './refresh/refresher.ts'
 import type { RefreshPolicy } from './refresh/share.ts'
-import { afterFullWalk, type RefreshState, scopeText, stateOf } from './refresh/state.ts'
+import { afterFullWalk, scopeText, stateOf } from './refresh/state.ts'
 import { isWalkedWhole } from './refresh/worth.ts'
 import { decideRemovals, heldError, type RemovalRules, whyUntrusted } from './removals.ts'
 import { chooseWalk, filtersText, replay } from './resume.ts'
@@ -132,11 +132,27 @@ async function refreshOrWalk(own: TakenJob): Promise<void> {
  * @param isRefresh Whether it takes the place of a refresh, and is charged to the share of refreshes.
  */
 async function walkList(own: TakenJob, isRefresh: boolean): Promise<void> {
-  const { lease, times, store, refresher, observe, signal, result } = own
-  const begun = await begin(own)
-  const { walk, reading, run } = begun
-  const { traffic } = run
-  Object.assign(result, { walk, items: walk.rowsSeen, runId: run.id })
+  const { job, lease, plan, trigger, times, store, maxPasses, refresher, instead, observe, signal, result } =
+    own
+  const { total, filters } = job.collection
+  const { resume, abandon } = chooseWalk(await store.openWalks(job), plan, job, own.now())
+  const played = resume && (await replay(resume, own))
+  const { kind, firstPage } = plan
+  const { lastCoverage } = lease
+  const { runId, walk } = await store.beginRun(lease, {
+    trigger,
+    plan,
+    filters: filtersText(filters),
+    rules: { version: READING_VERSION, kind, firstPage, total, maxPasses, lastCoverage },
+    resume: played ? resume.id : null,
+    abandon: resume && !played ? [...abandon, resume.id] : abandon,
+    brief: instead !== undefined,
+  })
+  const reading = played && walk.resumed ? played : new WalkReading(walk.rules, jobName(job))
+  if (walk.resumed) reading.resume()
+  const traffic = noTraffic()
+  const run: Run = { id: runId, traffic }
+  Object.assign(result, { walk, items: walk.rowsSeen, runId })
   observe({ kind: 'start', walk })
   try {
     // The mirror cannot hold this list. A person has to act, so the run's line shows it.
@@ -156,7 +172,7 @@ async function walkList(own: TakenJob, isRefresh: boolean): Promise<void> {
         observe(event)
       },
     })
-    await endWalk(own, begun, read)
+    await endWalk(own, { walk, reading, run, read })
   } catch (error) {
     result.error = runError(error, signal)
   }
@@ -171,41 +187,20 @@ async function walkList(own: TakenJob, isRefresh: boolean): Promise<void> {
   if (!(result.error instanceof MirrorError || result.error instanceof InterruptedError)) await prune(own)
 }
 
-interface BegunWalk {
+/** A walk that was read to its end. */
+interface ReadWalk {
   walk: Walk
   reading: WalkReading
   run: Run
-}
-
-async function begin(own: TakenJob): Promise<BegunWalk> {
-  const { job, lease, plan, trigger, store, maxPasses, instead, now } = own
-  const { kind, firstPage } = plan
-  const { total, filters } = job.collection
-  const { resume, abandon } = chooseWalk(await store.openWalks(job), plan, job, now())
-  const played = resume && (await replay(resume, own))
-  const { lastCoverage } = lease
-  const { runId, walk } = await store.beginRun(lease, {
-    trigger,
-    plan,
-    filters: filtersText(filters),
-    rules: { version: READING_VERSION, kind, firstPage, total, maxPasses, lastCoverage },
-    resume: played ? resume.id : null,
-    abandon: resume && !played ? [...abandon, resume.id] : abandon,
-    brief: instead !== undefined,
-  })
-  const reading = played && walk.resumed ? played : new WalkReading(walk.rules, jobName(job))
-  if (walk.resumed) reading.resume()
-  const run: Run = { id: runId, traffic: noTraffic() }
-  return { walk, reading, run }
+  read: WalkResult
 }
 
 /**
  * Removes rows that left the list, or holds them back, and completes the walk. If the process dies before, the next
  * one resumes the walk without a request and judges it again.
  */
-async function endWalk(own: TakenJob, begun: BegunWalk, read: WalkResult): Promise<void> {
-  const { job, lease, plan, store, removals: rules, result } = own
-  const { walk, reading, run } = begun
+async function endWalk(own: TakenJob, { walk, reading, run, read }: ReadWalk): Promise<void> {
+  const { job, lease, plan, store, times, refresher, removals: rules, result } = own
   const { coverage } = read
   const isIncomplete = read.kind === 'incomplete'
   const isFull = walk.kind === 'full'
@@ -225,15 +220,6 @@ async function endWalk(own: TakenJob, begun: BegunWalk, read: WalkResult): Promi
     const missing = await store.findMissing(lease, rule)
     removals = decideRemovals({ ...missing, listed: Math.min(keyed, read.distinct) }, rules)
   }
-  const outcome = { coverage, untrusted }
-  const refresh = isFull ? nextRefresh(own, begun, read) : null
-  const { heldBack } = await store.closeWalk(lease, { walkId: walk.id, run, outcome, removals, refresh })
-  Object.assign(result, outcome, { heldBack: heldBack && heldError(job, heldBack, untrusted) })
-}
-
-/** What the next refresh starts from. */
-function nextRefresh(own: TakenJob, { walk, reading }: BegunWalk, { coverage }: WalkResult): RefreshState {
-  const { job, lease, times, refresher } = own
   const { lastPage, totals, grewAt } = reading
   const complete = {
     scope: scopeText(job),
@@ -245,7 +231,10 @@ function nextRefresh(own: TakenJob, { walk, reading }: BegunWalk, { coverage }: 
     grewAt,
     rowsAdded: { first: walk.rowsAddedBefore, last: lease.rowsAdded },
   }
-  return afterFullWalk(refresher.state, complete, job.collection.newest)
+  const refresh = isFull ? afterFullWalk(refresher.state, complete, job.collection.newest) : null
+  const outcome = { coverage, untrusted }
+  const { heldBack } = await store.closeWalk(lease, { walkId: walk.id, run, outcome, removals, refresh })
+  Object.assign(result, outcome, { heldBack: heldBack && heldError(job, heldBack, untrusted) })
 }
 
 const DAY_MS = 86_400_000
