@@ -87,7 +87,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
       const state = stateOf(lease.refresh, scopeText(job), options.now())
       const times = createPageTimes(lease, options.now, state?.settledAt)
       const tools = { ...options, observe: heard, lease, times, source }
-      const refresher = new Refresher({ ...tools, policy: options.refresh }, state)
+      const refresher = state && new Refresher({ ...tools, policy: options.refresh }, state)
       return refreshOrWalk({ ...tools, refresher, result })
     })
   } catch (error) {
@@ -105,19 +105,19 @@ interface TakenJob extends Omit<JobOptions, 'source'> {
   lease: Lease
   source: PageSource
   times: PageTimes
-  refresher: Refresher
+  /** Null until the list was read whole. */
+  refresher: Refresher | null
   result: JobResult
 }
 
 async function refreshOrWalk(own: TakenJob): Promise<void> {
   const { lease, refresher, instead, result } = own
-  if (!instead) return walkList(own, false)
+  if (!instead || !refresher) return walkList(own, false)
   const isAsked = instead === 'newest'
   const reading = await refresher.takeNext(isAsked)
-  const { state } = refresher
-  // A short list is walked, which costs the same and proves more; and so is one that was never read whole, or cannot be stored.
-  const isWalked = state === null || lease.refusal !== null || isWalkedWhole(state)
-  if (isWalked && (reading || !state)) return walkList(own, reading !== null)
+  // A short list is walked, which costs the same and proves more; and so is one that cannot be stored.
+  const isWalked = lease.refusal !== null || isWalkedWhole(refresher.state)
+  if (isWalked && reading) return walkList(own, true)
   result.isInstead = true
   result.trigger = 'refresh'
   // None is due: another process has done it since the caller looked, or has used up the share.
@@ -164,7 +164,10 @@ async function walkList(own: TakenJob, isRefresh: boolean): Promise<void> {
         const answer = { walk, entry, newToWalk: newToWalk.size, nextPage }
         return writePage(store, lease, run, { page, items, at: entry.at, answer })
       },
-      betweenPages: { isDue: () => refresher.isDue(), run: () => refresher.runBetweenPages(run) },
+      betweenPages: {
+        isDue: () => refresher?.isDue() ?? false,
+        run: async () => refresher?.runBetweenPages(run),
+      },
       now: times.ofWalk,
       observe(event) {
         countTraffic(traffic, event)
@@ -177,12 +180,12 @@ async function walkList(own: TakenJob, isRefresh: boolean): Promise<void> {
     result.error = runError(error, signal)
   }
   // A list that has become long meanwhile is walked as by its schedule: its pages would use up the share for hours.
-  if (isRefresh && isWalkedWhole(reading)) await refresher.charge(traffic.requests - 1)
+  if (isRefresh && isWalkedWhole(reading)) await refresher?.charge(traffic.requests - 1)
   const outcome = runOutcome(result.error, result.heldBack, traffic)
   const record = await store.finishRun(run, outcome)
   if (outcome.status === 'refused') result.walk = null
   else result.run = { ...record, ...traffic }
-  if (isRefresh && result.error) await refresher.endFailedWalk()
+  if (isRefresh && result.error) await refresher?.endFailedWalk()
   // Also where a list is refused for months; not where the mirror fails, or a signal stops it.
   if (!(result.error instanceof MirrorError || result.error instanceof InterruptedError)) await prune(own)
 }
@@ -231,7 +234,7 @@ async function endWalk(own: TakenJob, { walk, reading, run, read }: ReadWalk): P
     grewAt,
     rowsAdded: { first: walk.rowsAddedBefore, last: lease.rowsAdded },
   }
-  const refresh = isFull ? afterFullWalk(refresher.state, complete, job.collection.newest) : null
+  const refresh = isFull ? afterFullWalk(refresher?.state ?? null, complete, job.collection.newest) : null
   const outcome = { coverage, untrusted }
   const { heldBack } = await store.closeWalk(lease, { walkId: walk.id, run, outcome, removals, refresh })
   Object.assign(result, outcome, { heldBack: heldBack && heldError(job, heldBack, untrusted) })

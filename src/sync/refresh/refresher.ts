@@ -39,23 +39,19 @@ export interface RefreshResult {
   error: KnownError | null
 }
 
-/** The refreshes of a job while this process has it. Each page is charged to the share before it is asked for, and what was sent, after. */
+/** The refreshes of a job that was read whole, while this process has it. Each page is charged to the share before it is asked for, and what was sent, after. */
 export class Refresher {
+  /** What the next refresh starts from. */
+  state: RefreshState
   #options: RefresherOptions
-  #state: RefreshState | null
   /** A walk that ends before its newest end is due reads the older pages itself. */
   #hasReadNewest = false
 
-  /** @param state What was saved; null if no refresh is possible yet. */
-  constructor(options: RefresherOptions, state: RefreshState | null) {
+  /** @param state What was saved. */
+  constructor(options: RefresherOptions, state: RefreshState) {
     this.#options = options
-    this.#state = state
-    if (state) options.policy?.note(state)
-  }
-
-  /** What the next refresh starts from. */
-  get state(): RefreshState | null {
-    return this.#state
+    this.state = state
+    options.policy?.note(state)
   }
 
   /** Whether a walk has to give way between two of its pages, as far as this process knows what others have charged. */
@@ -72,7 +68,6 @@ export class Refresher {
 
   /** Charges a page of what is read next of this list, and returns that; if it was asked for, its newest end. Null: there is nothing to do. */
   async takeNext(isAsked: boolean): Promise<Reading | null> {
-    if (!this.#state) return null
     return this.#take((level) => (isAsked ? NEWEST : this.#ownNext(level, false)))
   }
 
@@ -92,13 +87,13 @@ export class Refresher {
    */
   async refresh(first: Reading, isAsked: boolean, within: Run | null = null): Promise<RefreshResult> {
     const { store, lease, observe, now, signal } = this.#options
-    const from = this.#known()
+    const from = this.state
     const begunAt = now()
     const isNewest = first.band === null
     // One that fails or is killed is not begun again at once.
     if (isNewest) this.#moveTo({ ...from, newestAt: begunAt })
     this.#hasReadNewest ||= isNewest
-    const run = { id: await store.beginRefresh(lease, this.#known(), within), traffic: noTraffic() }
+    const run = { id: await store.beginRefresh(lease, this.state, within), traffic: noTraffic() }
     let error: KnownError | null = null
     try {
       if (isNewest) await this.#readNewest(run, from, begunAt)
@@ -106,7 +101,7 @@ export class Refresher {
     } catch (cause) {
       error = runError(cause, signal)
     }
-    const state = this.#known()
+    const { state } = this
     await store.saveRefresh(lease, state)
     const record = await store.finishRun(run, runOutcome(error, null, run.traffic))
     const tookMs = Math.max(0, now() - begunAt)
@@ -118,16 +113,15 @@ export class Refresher {
   /** After a walk in place of a refresh failed: as a refresh that fails, it is not begun again at once, before other lists. */
   async endFailedWalk(): Promise<void> {
     const { store, lease, now } = this.#options
-    if (!this.#state) return
-    this.#moveTo({ ...this.#state, newestAt: now() })
-    await store.saveRefresh(lease, this.#state)
+    this.#moveTo({ ...this.state, newestAt: now() })
+    await store.saveRefresh(lease, this.state)
   }
 
   /** What is read next, if that is of this list. `isWalked`: a full walk of it is under way. */
   #ownNext(level: number, isWalked: boolean): Reading | null {
     const { policy, now } = this.#options
-    if (!policy || !this.#state || (isWalked && isWalkedWhole(this.#state))) return null
-    const own = { ...this.#state, ...policy, isWalked }
+    if (!policy || (isWalked && isWalkedWhole(this.state))) return null
+    const own = { ...this.state, ...policy, isWalked }
     // Whoever begins the refresh of a list has compared it with the others.
     const others = policy.others().map((list) => ({ ...list, isTaken: !isWalked }))
     const next = nextReading([own, ...others], level, policy.share.perMinute(), now())
@@ -154,7 +148,7 @@ export class Refresher {
     const { policy, now } = this.#options
     let reading: Reading | null = first
     for (let pages = 1; reading; pages++) {
-      const from = this.#known()
+      const from = this.state
       const page = pageOf(from, reading)
       let read: { added: number; changed: number } | null = null
       try {
@@ -168,7 +162,7 @@ export class Refresher {
         const known = afterOlder(from, reading, read && read.added + read.changed, now())
         this.#moveTo(addedElsewhere(known, read?.added ?? 0))
       }
-      const own = policy && { ...this.#known(), ...policy }
+      const own = policy && { ...this.state, ...policy }
       reading = await this.#take(
         (level) => own && (nextReading([own], level, own.share.perMinute(), now(), pages)?.reading ?? null),
       )
@@ -211,13 +205,8 @@ export class Refresher {
     return { page: number, at, items, total, next, lastPage, rowsAdded, rejected, added, changed }
   }
 
-  #known(): RefreshState {
-    if (!this.#state) throw new Error('a list is refreshed only after its first complete full walk')
-    return this.#state
-  }
-
   #moveTo(after: RefreshState): void {
-    this.#state = after
+    this.state = after
     this.#options.policy?.note(after)
   }
 }
