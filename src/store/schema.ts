@@ -114,7 +114,6 @@ CREATE TABLE sync_jobs (
   collection TEXT NOT NULL,
   configured INTEGER NOT NULL,
   rows INTEGER NOT NULL DEFAULT 0 /* live ones */,
-  held_why TEXT /* brake, empty: why removals were held back */,
   owner TEXT /* the process that works on it, or did when it died */,
   epoch INTEGER NOT NULL DEFAULT 0 /* another number with each taking of the job: who has lost it writes nothing */,
   rows_added INTEGER NOT NULL DEFAULT 0 /* rows ever added: two of these numbers tell how many are new */,

@@ -49,9 +49,8 @@ export function decideRemovals(
 ): Removals {
   if (removable + held === 0) return 'none'
   if (accept) return 'remove'
-  if (held > 0) return { hold: 'earlier' }
-  if (listed === 0) return { hold: 'empty' }
-  return removable > brakeRows && removable * 100 > live * brakePercent ? { hold: 'brake' } : 'remove'
+  const isTooMuch = removable > brakeRows && removable * 100 > live * brakePercent
+  return held > 0 || listed === 0 || isTooMuch ? 'hold' : 'remove'
 }
 
 /** Why rows left a list whose filters or path were changed; empty for any other. */
@@ -61,17 +60,20 @@ export function outOfScopeText({ rows, outOfScope }: Pick<HeldRemovals, 'rows' |
   return `${which} since its filters or its path were changed,`
 }
 
+/** Why rows are held back: of a list without items, all are. */
+export function heldText({ rows, live }: Pick<HeldRemovals, 'rows' | 'live'>): string {
+  return rows === live
+    ? 'the list came without items'
+    : 'they are more than removals.brakePercent and brakeRows allow in one walk'
+}
+
 /** The error of a complete run while removals are held back. */
 export function heldError(job: Job, held: HeldRemovals, untrusted: string | null): JobError {
   const { organization, collection } = job
-  const reason =
-    held.why === 'empty'
-      ? 'the list came without items'
-      : 'that is more than removals.brakePercent and brakeRows allow in one walk'
   return new JobError(
     'REMOVALS_HELD',
     `${jobName(job)}: ${grouped(held.rows)} of ${counted(held.live, 'row')} left the list${outOfScopeText(held)} and are held back, ` +
-      `since ${reason}. ${untrusted ? `This reading is not trusted (${untrusted}), so none was removed. ` : ''}` +
+      `since ${heldText(held)}. ${untrusted ? `This reading is not trusted (${untrusted}), so none was removed. ` : ''}` +
       `If these rows really left the list, run: admin-mirror sync --org ${shellWord(organization.name)} ` +
       `--collection ${shellWord(collection.name)} --accept-removals`,
   )

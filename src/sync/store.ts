@@ -199,17 +199,13 @@ export interface MissingRule {
 /** Rows missed by two trusted walks, or by one whose list came in one answer, and not held back; those held back already; and the job's live ones. */
 export type MissingCounts = Record<'removable' | 'held' | 'live', number>
 
-/** Why rows were held back: more than the brake allows, or a list without items. */
-export type HeldBackReason = 'brake' | 'empty'
+/** What happens to removable rows. */
+export type Removals = 'none' | 'remove' | 'hold'
 
-/** What happens to removable rows; `earlier`: they are held back for the same reason as those held back already. */
-export type Removals = 'none' | 'remove' | { hold: HeldBackReason | 'earlier' }
-
-/** How many rows of a job are held back, of how many live ones, and why. `outOfScope`: those that left with a change of filters or path. */
+/** How many rows of a job are held back, of how many live ones. `outOfScope`: those that left with a change of filters or path. */
 export interface HeldRemovals {
   rows: number
   live: number
-  why: HeldBackReason
   outOfScope: number
 }
 

@@ -23,7 +23,7 @@ export function failedBy(code = 'NETWORK', message = 'away'): Partial<StatusRow>
 
 /** A list whose token was refused, one whose removals are held back, and one that a walk of a schedule reads. */
 export const TOKEN: Partial<StatusRow> = { held_since: at(9), held_reason: 'HTTP 401' }
-export const HELD: Partial<StatusRow> = { removals_held: 300, held_why: 'brake' }
+export const HELD: Partial<StatusRow> = { removals_held: 300 }
 export const RUNNING: Partial<StatusRow> = {
   running: true,
   last_run_at: at(1),

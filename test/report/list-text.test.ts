@@ -27,11 +27,11 @@ it.each<[Partial<StatusRow>, problem: string]>([
   [{ held_since: at(9) }, `token refused since ${at(9)} (9 minutes): its token was refused`],
   [
     HELD,
-    `removals held back: the API no longer lists 300 of the 1,500 rows, and ${STAY}, since they are more than the limit of one walk`,
+    `removals held back: the API no longer lists 300 of the 1,500 rows, and ${STAY}, since they are more than removals.brakePercent and brakeRows allow in one walk`,
   ],
   [
-    { ...HELD, held_why: 'empty', held_out_of_scope: 300 },
-    `removals held back: the API no longer lists 300 of the 1,500 rows since its filters or its path were changed, and ${STAY}, since the list came without items`,
+    { ...HELD, rows: 300, held_out_of_scope: 300 },
+    `removals held back: the API no longer lists 300 of the 300 rows since its filters or its path were changed, and ${STAY}, since the list came without items`,
   ],
   [
     { ...TOKEN, ...failedBy('FORBIDDEN', 'not yours') },
@@ -79,7 +79,7 @@ it.each<[Partial<StatusRow>, notes: string[]]>([
   [
     { ...TOKEN, ...HELD },
     [
-      `the API no longer lists 300 of the 1,500 rows, and ${STAY}, since they are more than the limit of one walk`,
+      `the API no longer lists 300 of the 1,500 rows, and ${STAY}, since they are more than removals.brakePercent and brakeRows allow in one walk`,
     ],
   ],
   [

@@ -137,7 +137,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       await openWalk(['{"id":1}', '{"id":2}'])
       const { missing, close } = await openWalk(['{"id":1}'])
       expect((await missing(true)).removable).toBe(1)
-      await close({ hold: 'brake' })
+      await close('hold')
 
       await refreshed(null, '{"id":2}')
       const next = await openWalk(['{"id":1}'])

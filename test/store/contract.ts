@@ -272,13 +272,13 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       it('stays while it is held back, and is told by every closing until it is seen or removed', async () => {
         const told = []
         for (const [ids, removals] of [
-          ['23', { hold: 'brake' }],
-          ['3', { hold: 'earlier' }],
-          ['23', { hold: 'earlier' }],
+          ['23', 'hold'],
+          ['3', 'hold'],
+          ['23', 'hold'],
         ] as const)
           told.push((await walked(itemsOf(ids), { removals, atOnce: true })).heldBack)
 
-        const held = { live: 3, why: 'brake', outOfScope: 0 }
+        const held = { live: 3, outOfScope: 0 }
         expect(told).toEqual([1, 2, 1].map((rows) => ({ ...held, rows })))
         expect((await walked(itemsOf('23'), { removals: 'remove' })).heldBack).toBeNull()
         expect(Object.keys(await opened.live())).toEqual(['2', '3'])

@@ -32,18 +32,19 @@ describe('a complete walk', () => {
 const RULES: RemovalRules = { brakePercent: 20, brakeRows: 10, accept: false }
 const NOTHING: Removals = 'none'
 const REMOVE: Removals = 'remove'
+const HOLD: Removals = 'hold'
 
 describe('removable rows', () => {
   it.each<[string, Partial<MissingCounts & { listed: number }>, Partial<RemovalRules>, Removals]>([
     ['nothing', { removable: 0 }, {}, NOTHING],
     ['as many rows as the brake allows', { removable: 10, live: 11 }, {}, REMOVE],
-    ['more than both', { removable: 201, live: 1000 }, {}, { hold: 'brake' }],
+    ['more than both', { removable: 201, live: 1000 }, {}, HOLD],
     ['a part between two whole percents', { removable: 11, live: 55 }, {}, REMOVE],
     ['more than both, accepted', { removable: 201, live: 1000 }, { accept: true }, REMOVE],
-    ['any row, with a brake of 0', { removable: 1 }, { brakeRows: 0, brakePercent: 0 }, { hold: 'brake' }],
-    ['one row, of an empty list', { removable: 1, live: 1, listed: 0 }, {}, { hold: 'empty' }],
-    ['one row, while another is held', { removable: 1, held: 1 }, {}, { hold: 'earlier' }],
-    ['nothing, while a row is held', { removable: 0, held: 1 }, {}, { hold: 'earlier' }],
+    ['any row, with a brake of 0', { removable: 1 }, { brakeRows: 0, brakePercent: 0 }, HOLD],
+    ['one row, of an empty list', { removable: 1, live: 1, listed: 0 }, {}, HOLD],
+    ['one row, while another is held', { removable: 1, held: 1 }, {}, HOLD],
+    ['nothing, while a row is held', { removable: 0, held: 1 }, {}, HOLD],
     ['nothing, while a row is held, accepted', { removable: 0, held: 1 }, { accept: true }, REMOVE],
   ])('are removed or held back: %s', (_what, missing, rules, expected) => {
     const all = { removable: 0, held: 0, live: 1000, listed: 999, ...missing }
@@ -54,11 +55,11 @@ describe('removable rows', () => {
 
 it.each<[HeldRemovals, string]>([
   [
-    { rows: 300, live: 1000, why: 'brake', outOfScope: 290 },
-    '300 of 1,000 rows left the list, 290 of them since its filters or its path were changed, and are held back, since that is more',
+    { rows: 300, live: 1000, outOfScope: 290 },
+    '300 of 1,000 rows left the list, 290 of them since its filters or its path were changed, and are held back, since they are more',
   ],
   [
-    { rows: 40, live: 40, why: 'empty', outOfScope: 0 },
+    { rows: 40, live: 40, outOfScope: 0 },
     '40 of 40 rows left the list and are held back, since the list came without items',
   ],
 ])(

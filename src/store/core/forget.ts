@@ -32,7 +32,7 @@ function* markForgotten(job: JobNames, at: string): Rule<Holdings> {
   yield* run(
     `
       UPDATE sync_jobs
-      SET held_why = NULL, rows_added = 0,
+      SET rows_added = 0,
         refresh = NULL, fresh_as_of = NULL, newest = NULL,
         failing_since = NULL, failing_by = NULL, failing_code = NULL, failing_message = NULL
       WHERE ${OF_JOB}

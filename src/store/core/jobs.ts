@@ -79,7 +79,6 @@ export function heldRemovals(job: Job): Rule<HeldRemovals | null> {
       SELECT
         count(*) AS rows,
         (SELECT rows FROM sync_jobs WHERE ${OF_JOB}) AS live,
-        (SELECT held_why FROM sync_jobs WHERE ${OF_JOB}) AS why,
         coalesce(sum(CASE reason WHEN 'out_of_scope' THEN 1 ELSE 0 END), 0) AS "outOfScope"
       FROM sync_missing
       WHERE ${OF_JOB} AND state = 'held'

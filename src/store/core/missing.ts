@@ -1,4 +1,4 @@
-import type { HeldBackReason, MissingCounts, MissingRule } from '../../sync/store.ts'
+import type { MissingCounts, MissingRule } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { tableName } from '../columns/catalog.ts'
 import { type LockedJob, namesOf, OF_JOB } from './jobs.ts'
@@ -78,8 +78,8 @@ export function* countMissing(job: Job, { rows: live }: LockedJob): Rule<Missing
   return { removable: inState('removable'), held: inState('held'), live }
 }
 
-/** Holds back a batch of the removable rows; `why` null: for the same reason as the rows that are already held. Returns true when none is left. */
-export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<boolean> {
+/** Holds back a batch of the removable rows. Returns true when none is left. */
+export function* holdMissing(job: Job): Rule<boolean> {
   const removable = `${OF_JOB} AND state = 'removable'`
   const held = yield* run(
     `
@@ -88,10 +88,6 @@ export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<boolean
     `,
     namesOf(job),
   )
-  yield* run(`UPDATE sync_jobs SET held_why = coalesce(:why, held_why) WHERE ${OF_JOB}`, {
-    ...namesOf(job),
-    why,
-  })
   return held < BATCH_ROWS
 }
 

@@ -1,5 +1,4 @@
 import type { End } from '../../sync/refresh/ends.ts'
-import type { HeldBackReason } from '../../sync/store.ts'
 import type { Coverage, Trigger, WalkPlan } from '../../sync/types.ts'
 import { BY_PLAN, JOIN_COMPLETE, JOIN_LAST_RUN, joinLast, OF_OUTER_JOB } from '../schema.ts'
 import { type DaemonRecord, daemons, type IsAlive, livingOwners } from './leases.ts'
@@ -52,9 +51,7 @@ const DETAILS = {
   /** Of the last run that failed. */
   failing_code: column<string | null>('job.failing_code'),
   failing_message: column<string | null>('job.failing_message'),
-  /** Why removals are held back; null if none are. */
-  held_why: column<HeldBackReason | null>('CASE WHEN sync_status.removals_held > 0 THEN job.held_why END'),
-  /** Those of them that the list no longer has since its filters or its path were changed. */
+  /** Held removals that the list no longer has since its filters or its path were changed. */
   held_out_of_scope: column<number | null>(`CASE WHEN sync_status.removals_held > 0 THEN (
       SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'held' AND reason = 'out_of_scope'
     ) END`),

@@ -130,9 +130,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
       if (removals !== 'none')
         await allBatches(job, () =>
           owned(lease, () =>
-            removals === 'remove'
-              ? removeMissing(dialect, job, end.run.id, time())
-              : holdMissing(job, removals.hold === 'earlier' ? null : removals.hold),
+            removals === 'remove' ? removeMissing(dialect, job, end.run.id, time()) : holdMissing(job),
           ),
         )
       return owned(lease, () => closeWalk(job, end, time()))
