@@ -1,5 +1,4 @@
 import type { Config, OrganizationConfig } from '../config/config.ts'
-import { periodOf } from '../schedule/cron.ts'
 import { createShareUse, type RefreshPolicy, type ShareUse } from '../sync/refresh/share.ts'
 import { type RefreshState, scopeText, stateOf } from '../sync/refresh/state.ts'
 import { nextReading } from '../sync/refresh/worth.ts'
@@ -19,7 +18,7 @@ export interface RefreshPlanOptions {
 }
 
 /** A list that is refreshed. `state`: null until it was read whole. */
-interface List extends Pick<RefreshPolicy, 'every' | 'walkEvery'> {
+interface List extends Pick<RefreshPolicy, 'every'> {
   job: ConfiguredJob
   budget: string
   percent: number
@@ -31,8 +30,6 @@ const READ_EVERY_MS_A_LIST = 2
 
 /** What the lists of a configuration share for refreshes, and which of them is read next. */
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions) {
-  const schedules = new Set(config.organizations.map(({ schedule }) => schedule))
-  const periods = new Map([...schedules].map((one) => [one, periodOf(one, config.timezone, now())]))
   const lists = new Map(config.organizations.flatMap(listsOf).map((list) => [keyOf(list.job), list]))
   const budgets = Map.groupBy(lists.values(), ({ budget }) => budget)
   // Of several percentages that organizations configure for one budget, the first counts.
@@ -42,11 +39,10 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   let readAt = Number.NEGATIVE_INFINITY
 
   function listsOf(organization: OrganizationConfig): List[] {
-    const { refresh, schedule, collections } = organization
+    const { refresh, collections } = organization
     if (refresh === false) return []
     const { every, share: percent } = refresh
-    const walkEvery = periods.get(schedule) ?? Number.POSITIVE_INFINITY
-    const pace = { every, walkEvery, percent, budget: budgetOf(organization) }
+    const pace = { every, percent, budget: budgetOf(organization) }
     return collections.map((collection) => ({
       ...pace,
       job: { organization, collection },
@@ -72,10 +68,9 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       const list = lists.get(keyOf(job))
       const share = list && shares.get(list.budget)
       if (!share) return null
-      const { every, walkEvery, budget } = list
+      const { every, budget } = list
       return {
         every,
-        walkEvery,
         share,
         others: () => knownOf(budget).filter((other) => other.list !== list),
         note(state) {

@@ -51,14 +51,6 @@ export function nextFires(expression: string, timezone: string, after: number, c
   return next === null ? [] : [next, ...nextFires(expression, timezone, next, count - 1)]
 }
 
-/** The mean time between the next fire times of a schedule (those of a week, if it is a daily one), in milliseconds; a year at most. */
-export function periodOf(expression: string, timezone: string, now: number): number {
-  const times = nextFires(expression, timezone, now, 9)
-  const [first, last] = [times[0], times.at(-1)]
-  const isKnown = first !== undefined && last !== undefined && first !== last
-  return isKnown ? Math.min((last - first) / (times.length - 1), 366 * DAY) : 366 * DAY
-}
-
 /** Whether a schedule may fire in the day (of UTC, in whatever zone), in the local hour, and in the local minute of a moment. */
 interface Matchers extends Record<'day' | 'hour' | 'minute', (time: number) => boolean> {
   localHour: (time: number) => number

@@ -47,10 +47,10 @@ export function runOnce(test: AnyMirror, { source }: { source: PageSource }, cha
   return runJob(jobOptions(test, source, changed))
 }
 
-/** How a list is refreshed that has its budget, of 60 requests a minute, for itself: its newest end each hour, and a walk a day. */
+/** How a list is refreshed that has its budget, of 60 requests a minute, for itself: its newest end each hour. */
 export function policyOf({ store, clock }: AnyMirror, every = 3_600_000): RefreshPolicy {
   const share = createShareUse(store, 'token', { limit: () => 60, percent: 100 }, clock.now)
-  return { every, walkEvery: 86_400_000, share, others: () => [], note: () => {} }
+  return { every, share, others: () => [], note: () => {} }
 }
 
 /** A run over this list into a mirror of its own. */

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { createTask } from 'node-cron'
 import { expect, it } from 'vitest'
-import { isCron, nextFireAfter, periodOf } from '../../src/schedule/cron.ts'
+import { isCron, nextFireAfter } from '../../src/schedule/cron.ts'
 import { LONG } from '../helpers/long.ts'
 
 const MINUTE = 60_000
@@ -55,19 +55,6 @@ it('the next fire time may be the end of the window, but not its start', () => {
     null,
   ])
 })
-
-it.each([
-  ['*/15 * * * *', 15 * MINUTE],
-  ['0 0 1 1 *', 365.25 * 24 * HOUR],
-  ['0 0 29 2 *', 366 * 24 * HOUR],
-  // A day and six days in turn.
-  ['0 0 * * 1,2', 3.5 * 24 * HOUR],
-])(
-  'the period of %s is the mean time between two of its fire times, and at most a year',
-  (expression, expected) => {
-    expect(periodOf(expression, 'UTC', Date.parse('2026-11-20T12:00:00Z'))).toBe(expected)
-  },
-)
 
 /** Changes of the clocks, which random days rarely hit. */
 const CHANGES = [

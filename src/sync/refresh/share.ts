@@ -3,7 +3,7 @@ import type { RefreshState } from './state.ts'
 import { levelAt, type SharingList, shareOf } from './worth.ts'
 
 /** How a job is refreshed, and with what: what the configuration says, and what is known of its budget. */
-export interface RefreshPolicy extends Pick<SharingList, 'every' | 'walkEvery'> {
+export interface RefreshPolicy extends Pick<SharingList, 'every'> {
   share: ShareUse
   /** The other lists with its budget, as this process knows them. */
   others(): SharingList[]

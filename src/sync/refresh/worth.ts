@@ -11,9 +11,8 @@ export type Freshness = Pick<RefreshState, 'lastPage' | 'shown' | 'news' | 'newe
 
 /** A list as it is compared with the others of its budget. */
 export interface SharingList extends Freshness {
-  /** Milliseconds: the newest end is read no more often, and full walks come so often by the schedule. */
+  /** Milliseconds: the newest end is read no more often. */
   every: number
-  walkEvery: number
   /** Whether a full walk of it is under way: between two pages a refresh that is due goes first. */
   isWalked?: boolean
   /** Whether it cannot be read now, and only its part of the share counts. */
@@ -43,6 +42,8 @@ const QUIET_MINUTES = 60
 const USUAL_LIFE = 144_000
 /** Even a quiet end counts as so many rows a minute, so that its new rows show within the hour where there is room. */
 const LEAST_NEWS = 1
+/** A full walk is assumed to read each page within this many minutes, too. */
+const WALK_MINUTES = 1440
 /** Requests that a reading of an end takes even without new rows. */
 const END_COST = 2
 /** A list of at most this many pages is walked instead of refreshed: that takes as many requests, and proves more. */
@@ -197,10 +198,9 @@ function olderOf(list: SharingList, band: number, now: number): Reading | null {
   const { from, to } = spanOf(band, list.lastPage, list.newest)
   if (to <= list.shown) return null
   const depth = to - read < Math.max(from, list.shown + 1) ? to : to - read
-  // A walk reads the page, too: the later in its round, the less a reading before it gains.
-  const most = Math.max(1, list.walkEvery / MINUTE_MS)
-  const minutes = Math.min(minutesSince(at, now), most)
-  return { worth: rate * minutes ** 2 * (1 - (2 * minutes) / (3 * most)), band, depth }
+  const minutes = Math.min(minutesSince(at, now), WALK_MINUTES)
+  // The later in the round of walks, the less a reading before the next one gains.
+  return { worth: rate * minutes ** 2 * (1 - (2 * minutes) / (3 * WALK_MINUTES)), band, depth }
 }
 
 function minutesSince(at: number, now: number): number {

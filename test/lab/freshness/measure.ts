@@ -31,7 +31,7 @@ const SHARE = 10
 const HOUR = 60
 const DAY = 24 * HOUR
 const MINUTE_MS = 60_000
-const PACE = { every: 5 * MINUTE_MS, walkEvery: DAY * MINUTE_MS }
+const PACE = { every: 5 * MINUTE_MS }
 /** As often as the program looks for what is due. Minutes. */
 const LOOK = 5 / 60
 

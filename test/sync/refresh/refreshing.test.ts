@@ -127,7 +127,7 @@ describe('a refresh', () => {
     test.clock.advance(2 * HOUR)
     list.ids.push(...upTo(400).slice(300))
     // Another list has waited longer: whoever begins a refresh has compared them.
-    const other = { ...newFreshness(1000, 40, 0), every: HOUR, walkEvery: DAY }
+    const other = { ...newFreshness(1000, 40, 0), every: HOUR }
     const refresh = { ...policyOf(test), others: () => [other] }
     let sent = 0
     const uncharged: unknown[] = []

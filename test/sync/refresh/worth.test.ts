@@ -15,10 +15,9 @@ import {
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
 const NOW = Date.UTC(2026, 10, 20)
 const SHARE = 6
-const PACE = { every: 5 * MINUTE, walkEvery: DAY }
+const PACE = { every: 5 * MINUTE }
 
 const freshness = (lastPage: number, at = NOW): Freshness =>
   withBands(newFreshness(lastPage * 25, lastPage, at), 'first', at)
