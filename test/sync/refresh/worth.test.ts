@@ -66,7 +66,7 @@ describe('what is learned', () => {
     const busy = { added: 27, changed: 0 }
 
     expect(newsOf({ added: 2, changed: 0 })).toBeCloseTo(newsOf({ added: 0, changed: 32 }))
-    expect(newsOf(busy, busy) / none).toBeGreaterThan(10)
+    expect(newsOf(busy, busy) / none).toBeGreaterThan(15)
   })
 
   it('of a page that could not be read is nothing, and it has had its turn', () => {
