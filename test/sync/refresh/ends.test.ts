@@ -9,6 +9,12 @@ const empty =
   (one) =>
     one.page === page ? { ...one, items: [], total: 0, next: null, lastPage: 1 } : one
 const noLastPage: Spoil = (answer) => ({ ...answer, lastPage: null })
+/** A next page is named behind each full one. */
+const nextOfFull: Spoil = (one) => ({
+  ...one,
+  lastPage: null,
+  next: one.items.length === 25 ? one.page + 1 : null,
+})
 const noTotal: Spoil = (answer) => ({ ...answer, total: null })
 const keyless: Spoil = (one) => ({ ...one, items: one.items.map((row) => ({ ...row, seen: null })) })
 const NOT_FOUND = 'ORGANIZATION_NOT_FOUND'
@@ -30,6 +36,7 @@ describe('the pages that a refresh asks for', () => {
     ['last', 'remove 0 60', '20 1 18 17', 'and what is past its end is not found', { refuses: NOT_FOUND }],
     ['last', 'remove 0 60', '20 1 18 17', 'and what is past its end is refused', { refuses: 'BAD_REQUEST' }],
     ['last', 'remove 0 60', '20 19 18 17', 'shorter, without a last page', { spoil: noLastPage }],
+    ['last', 'remove 0 25', '20 19', 'and names a page behind its last, full one', { spoil: nextOfFull }],
     ['last', 'add 60', '20 21 22 23 22 21 20', 'longer, without a last page', { spoil: noLastPage }],
     ['last', 'add 30 at each', '20 22 23 24 25 24 25 23 24 22 23 21 22 20 21', 'a page more each time'],
     // The page before, and forwards again; back until a known item is met.

@@ -64,6 +64,13 @@ describe('the ends of a list', () => {
     expect(list.missing).toEqual([])
   })
 
+  it('are learned anew as new items come to the other one: what was found before counts less and less', () => {
+    const { list, refresh } = synced('last')
+    list.add(30)
+
+    expect(refresh(AUTO, LEARNED).state.places).toEqual(placesOf(8, 12, 0))
+  })
+
   it('are read once an hour where new items appear anywhere, and nothing is claimed', () => {
     const { list, state, refresh } = synced('first')
     list.insert(200, 10)
