@@ -82,11 +82,14 @@ const count = z.union([
 /** What cannot be read as a number of pages counts as missing: nothing depends on it. */
 const pages = count.nullable().catch(null)
 
+/** Servers write a truth value in many ways; anything else is a no. */
+const AFFIRMATIVE = /^"?(?:true|1|yes|y|on|ok|success)"?$/i
+
 const Meta = z.object({ current_page: pages, last_page: pages, total: z.unknown().optional() })
 
 const Envelope = z.object(
   {
-    success: z.unknown().refine(Boolean, 'says no').optional(),
+    success: z.custom((sent) => AFFIRMATIVE.test(JSON.stringify(sent)), 'says no').optional(),
     data: z.union(
       [
         z.array(z.unknown()),
@@ -112,6 +115,8 @@ function checked(json: JsonValue): z.infer<typeof Envelope> {
 }
 
 function totalOf(sent: unknown): number | null {
+  // If two sources set a field, Laravel merges both into a list: such a number cannot be trusted and counts as missing.
+  if (Array.isArray(sent)) return null
   const { data, success } = count.nullish().safeParse(sent)
   if (success) return data ?? null
   throw notTheList(

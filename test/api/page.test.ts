@@ -42,8 +42,13 @@ describe('a page', () => {
     ['no meta', `{"data":[],"links":{"next":"?page=2"}}`, { next: 2, total: null, lastPage: null }],
     ['pages that are no numbers', first({ meta: { current_page: true, last_page: {} } }), { lastPage: null }],
     ['white space around it, and a byte order mark', `\ufeff\r\n\t ${first()} \n`, { total: 2 }],
+    ['a total that Laravel merged of two', first({ meta: { total: [27, 27] } }), { total: null }],
   ])('may have %s', (_case, body, expected) => {
     expect(read(body)).toMatchObject(expected)
+  })
+
+  it.each([true, 1, '1', 'true', 'True', 'yes', 'ok', 'success'])('may have the success %j', (success) => {
+    expect(read(first({ success }))).toMatchObject({ total: 2 })
   })
 
   it.each([-1, '1,024', 'n/a', 60.5, '', null, true, [1]])(
@@ -115,11 +120,13 @@ describe('an answer that is no list', () => {
       '\'s "data" is not a list and says: token_expired',
     ],
     ['data that is one item', '{"data":{"id":7}}', '\'s "data" is not a list'],
-    [
-      'a success that says no',
-      '{"success":false,"message":"over quota","data":[]}',
-      '\'s "success" says no and says: over quota',
-    ],
+    ...['false', '0', '"false"', '"no"', '""', 'null', '{}', '12345678901234567890'].map(
+      (no): [string, string, string] => [
+        `a success that says no: ${no}`,
+        `{"success":${no},"message":"over quota","data":[]}`,
+        '\'s "success" says no and says: over quota',
+      ],
+    ),
     ['links that are a text', '{"data":[1],"links":"x"}', '\'s "links" is not an object'],
     ['a total that is none', first({ meta: { total: '1,024' } }), 'means nothing, set total: ignore'],
     ['another page', first({ meta: { current_page: 2 } }), 'asked for page 1, but got page 2'],
