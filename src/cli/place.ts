@@ -55,5 +55,7 @@ export async function assertMirror(config: Config, runtime: Runtime): Promise<vo
 }
 
 export function noMirror(place: string): MirrorError {
-  return new MirrorError(`there is no mirror at ${place} yet; "admin-mirror sync" makes it`)
+  return new MirrorError(
+    `there is no mirror at ${place} yet: see that it is the right place; "admin-mirror sync" makes one there`,
+  )
 }

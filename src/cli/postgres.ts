@@ -105,7 +105,7 @@ export async function readServer(
     await server.readOnce(
       (send) =>
         read({
-          isThere,
+          isThere: () => isThere,
           ask: (rule) => (isThere ? runRule(askBy(send), rule) : Promise.reject(none)),
           async query(...asked) {
             const rows = await stream(send, withPlaceholders(...asked))

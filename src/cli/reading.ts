@@ -12,15 +12,12 @@ export type OutputFormat = 'table' | 'json' | 'ndjson' | 'csv' | 'parquet'
 /** As they were typed. */
 export type SqlParameters = readonly (readonly [name: string, value: string])[]
 
-/** At once from a file, later from a server. */
-type MaybePromise<T> = T | Promise<T>
-
 export interface Reader {
-  /** False: there is no mirror yet. Then, and where it cannot be read, `ask` and `query` throw that, `query` after it has looked at the SQL. */
-  isThere: boolean
-  ask<T>(rule: Rule<T>): MaybePromise<T>
-  /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
-  query(sql: string, parameters: SqlParameters): MaybePromise<Rows>
+  /** Whether there is a mirror. */
+  isThere(): boolean
+  ask<T>(rule: Rule<T>): Promise<T>
+  /** Throws UsageError for a statement that does not only read, and for wrong SQL: before MirrorError, where the mirror cannot be read. */
+  query(sql: string, parameters: SqlParameters): Promise<Rows>
   /** Of the columns of a table or view, where a query does not say them all. */
   typesOf?(name: string): ReadonlyMap<string, string>
 }
@@ -30,7 +27,7 @@ export async function writeRows(
   runtime: Runtime,
   place: MirrorPlace,
   format: OutputFormat,
-  find: (reader: Reader) => MaybePromise<Rows & { format?: 'items' }>,
+  find: (reader: Reader) => Promise<Rows & { format?: 'items' }>,
 ): Promise<number> {
   const { stdout } = runtime
   const isTerminal = stdout.isTTY === true

@@ -19,7 +19,7 @@ export async function run(runtime: Invocation, typed: string, options: Options):
   const { config } = place
   const { format, org } = options
   return writeRows(runtime, place, format, async (mirror) => {
-    if (!mirror.isThere && config) assertNames(typed, org, config)
+    if (!mirror.isThere() && config) assertNames(typed, org, config)
     const collections = await mirror.ask(collectionNames())
     // SQLite finds a table by its name in other capitals, too.
     const known = [...collections, ...Object.keys(OF_EVERY_MIRROR)]

@@ -27,7 +27,7 @@ export async function run(runtime: Runtime, { from, to }: Options): Promise<numb
   if ('problem' in parsed) throw new UsageError(`--to ${parsed.problem}`)
   const { authority, shown } = parsed.value
   const file = path.resolve(cwd, from)
-  openMirrorFile(file, false).close()
+  openMirrorFile(file).close()
   const report = (message: string) => stderr.write(`${message}\n`)
   const onTable = (table: string, rows: number) => report(`${table}: ${counted(rows, 'row')}`)
   // The server first: a wrong address costs nothing.

@@ -21,7 +21,7 @@ export async function run(runtime: Invocation, file: string, options: DatabaseOp
     throw new UsageError(`${target} exists, and is left as it is: name a file that is not there yet`)
   if (!fs.existsSync(folder)) throw new UsageError(`there is no folder ${folder}`)
   // Whether it is one that can be read.
-  openMirrorFile(mirror, config === null).close()
+  openMirrorFile(mirror).close()
   const task = { mirror, target, mode: null, at: now(), isPublished: false }
   const bytes = await copyMirror(task, processName, signal)
   stderr.write(`${target}: ${counted(bytes, 'byte')}\n`)

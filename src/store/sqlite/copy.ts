@@ -4,7 +4,7 @@ import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { InterruptedError, MirrorError, systemCode, UsageError } from '../../errors.ts'
 import { freeBytes, translate, translatingErrors } from './errors.ts'
-import { COPY_ID, inspectHeader } from './open.ts'
+import { inspectHeader } from './open.ts'
 
 // The published file and snapshots: a copy is made beside its target and renamed to it when it is whole, so that readers of the old one keep
 // that, and a kill leaves it.
@@ -86,8 +86,7 @@ function makeFolder(folder: string, mode: number): void {
 
 /** Whether the published file may be put here: there is nothing, an empty file, or one that was published. */
 export function mayReplace(file: string): boolean {
-  const header = inspectHeader(file)
-  return header.kind === 'sqlite' ? header.applicationId === COPY_ID : header.kind !== 'other'
+  return ['none', 'copy'].includes(inspectHeader(file).kind)
 }
 
 /** Less than this would not last for the copy, and the syncs need the room. */

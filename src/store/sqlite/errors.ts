@@ -84,22 +84,6 @@ export function may(file: string, mode: number): boolean {
   }
 }
 
-/**
- * Why processes of this user cannot write a mirror, by its rights and its folder's; null if they can, or there is no mirror. Opens nothing.
- * `isWriters`: whether the mirror's writers run as this user. Those of another user may have the rights that this one lacks.
- */
-export function rightsMissing(file: string, isWriters: boolean): string | null {
-  try {
-    const real = fs.realpathSync(file)
-    for (const place of [real, path.dirname(real)]) fs.accessSync(place, fs.constants.W_OK)
-    return null
-  } catch (error) {
-    const code = systemCode(error)
-    if (code === null || code === 'ENOENT' || (code !== 'EROFS' && !isWriters)) return null
-    return unwritable(file, code === 'EROFS' ? 'the disk is mounted read-only' : code).message
-  }
-}
-
 /** What this user may use on the disk of a file, through links. Null if the system does not say, or there is no such file. */
 export function freeBytes(file: string): number | null {
   try {
@@ -117,4 +101,25 @@ const FULL_BELOW = 1_000_000
 export function fullDisk(file: string, free: number | null): string | null {
   if (free === null || free >= FULL_BELOW) return null
   return `the disk of ${file} is full (${grouped(free)} bytes are left, and ${grouped(FULL_BELOW)} are needed), so nothing can be written: make room`
+}
+
+/** Why a mirror cannot be written now; null if it can, or there is none yet. Opens nothing. */
+export function unwritableNow(file: string): string | null {
+  return fullDisk(file, freeBytes(file)) ?? rightsMissing(file)
+}
+
+/** The same by its rights and its folder's. */
+function rightsMissing(file: string): string | null {
+  try {
+    const real = fs.realpathSync(file)
+    for (const place of [real, path.dirname(real)]) fs.accessSync(place, fs.constants.W_OK)
+    return null
+  } catch (error) {
+    const code = systemCode(error)
+    if (code === 'EROFS') return unwritable(file, 'the disk is mounted read-only').message
+    // Its writers may be of another user, and have the rights that this one lacks.
+    const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid ?? process.geteuid?.()
+    if (code === null || code === 'ENOENT' || owner !== process.geteuid?.()) return null
+    return unwritable(file, code).message
+  }
 }

@@ -16,52 +16,38 @@ const APPLICATION_ID = 0x61646d72
 /** The same of a published file, which is only read: "admc". */
 export const COPY_ID = 0x61646d63
 
-export type Header =
-  | { kind: 'absent' | 'empty' | 'other' }
-  | { kind: 'sqlite'; applicationId: number; userVersion: number; isInWal: boolean }
+/** `none`: there is no file, or an empty one, which counts as new. */
+type FileKind = 'none' | 'mirror' | 'copy' | 'foreign' | 'other'
 
 /**
  * What a file is by its first 100 bytes (https://sqlite.org/fileformat.html#the_database_header), without SQLite, which could roll back the journal of
- * a database that is not ours. Throws MirrorError for what is no regular file: a pipe may never end.
+ * a database that is not ours.
  */
-export function inspectHeader(file: string): Header {
+export function inspectHeader(file: string): { kind: FileKind; isInWal: boolean } {
   const stat = fs.statSync(file, { throwIfNoEntry: false })
-  if (!stat) return { kind: 'absent' }
-  if (!stat.isFile())
-    throw new MirrorError(
-      `${file} is ${stat.isDirectory() ? 'a folder' : 'a pipe or a device'}, where a regular file should be; name a file`,
-    )
+  // A folder cannot be read, and a pipe may never end.
+  if (stat && !stat.isFile()) return { kind: 'other', isInWal: false }
+  if (!stat?.size) return { kind: 'none', isInWal: false }
   const bytes = Buffer.alloc(100)
   const handle = fs.openSync(file, 'r')
-  const length = fs.readSync(handle, bytes, 0, 100, 0)
+  fs.readSync(handle, bytes, 0, 100, 0)
   fs.closeSync(handle)
-  if (length === 0) return { kind: 'empty' }
-  if (length < 100 || bytes.toString('latin1', 0, 16) !== 'SQLite format 3\0') return { kind: 'other' }
-  return {
-    kind: 'sqlite',
-    applicationId: bytes.readUInt32BE(68),
-    userVersion: bytes.readUInt32BE(60),
-    isInWal: bytes[18] === 2,
-  }
+  if (bytes.toString('latin1', 0, 16) !== 'SQLite format 3\0') return { kind: 'other', isInWal: false }
+  const id = bytes.readUInt32BE(68)
+  const kind = id === APPLICATION_ID ? 'mirror' : id === COPY_ID ? 'copy' : 'foreign'
+  return { kind, isInWal: bytes[18] === 2 }
 }
 
-export const CHOOSE = 'Choose another file for "database" in the configuration'
+const STRANGERS: Readonly<Partial<Record<FileKind, string>>> = {
+  copy: 'a published file, made for reading: nothing can be synced into it',
+  foreign: 'a database of something else, not a mirror',
+  other: 'no SQLite database',
+}
 
-/** Whether there is a mirror; false for no file, and an empty one. Throws MirrorError for another file. `mayBeCopy`: to be read. */
-function isMirror(file: string, mayBeCopy: boolean, advice = CHOOSE): boolean {
-  const header = inspectHeader(file)
-  if (header.kind === 'absent' || header.kind === 'empty') return false
-  const isCopy = header.kind === 'sqlite' && header.applicationId === COPY_ID
-  const isOurs = header.kind === 'sqlite' && (isCopy || header.applicationId === APPLICATION_ID)
-  const what = isOurs
-    ? 'a published file, made for reading: nothing can be synced into it'
-    : header.kind === 'sqlite'
-      ? 'a database of something else, not a mirror'
-      : 'no SQLite database'
-  if (!isOurs || (isCopy && !mayBeCopy))
-    throw new MirrorError(`${file} is ${what}; it is left as it is. ${advice}`)
-  assertKnownVersion(header.userVersion, file)
-  return true
+/** Why such a file cannot be the mirror; null: it is one, or can become one. */
+export function strangerFault(file: string, kind: FileKind): string | null {
+  const what = STRANGERS[kind]
+  return what === undefined ? null : `${file} is ${what}; it is left as it is. Choose another file`
 }
 
 /** Returns the version of an open file, as the WAL has it. Throws MirrorError if it is another database's, or not known: SQLite takes any whole WAL beside a file as its own. */
@@ -96,48 +82,34 @@ export function connect(file: string, readonly = false): Connection {
 }
 
 /**
- * Opens the mirror for reading; null if there is none yet, or one without tables, as a process leaves it that was killed while it made it.
- * `isCopy`: the user named this file, which may be of an older version. Throws MirrorError.
+ * Opens the mirror, or a copy of it, for reading; null if there is none yet, or one without tables, as a process leaves it that was killed while
+ * it made it. Throws MirrorError.
  */
-export function openForReading(file: string, isCopy = false): Connection | null {
+export function openForReading(file: string): Connection | null {
   return translatingErrors(file, () => {
-    assertMayRead(file)
-    const advice = isCopy ? 'Name a mirror, a published file or a copy of one' : CHOOSE
-    if (!isMirror(file, true, advice)) return null
+    const { kind, isInWal } = inspectHeader(file)
+    if (kind === 'none') return null
+    const fault = kind === 'copy' ? null : strangerFault(file, kind)
+    if (fault !== null) throw new MirrorError(fault)
+    if (isInWal) assertLeavesNothing(fs.realpathSync(file))
     const connection = new Database(file, { readonly: true, timeout: 5000 })
+    let version = 0
     try {
-      const version = versionOf(connection, file)
-      if (version === LATEST_VERSION || (version > 0 && isCopy)) return connection
-      if (version > 0)
-        throw new MirrorError(
-          `${file} was made by an older admin-mirror; run "admin-mirror sync" once to bring it up to date`,
-        )
-    } catch (error) {
-      connection.close()
-      throw error
+      version = versionOf(connection, file)
+    } finally {
+      if (version === 0) connection.close()
     }
-    connection.close()
-    return null
+    return version === 0 ? null : connection
   })
 }
 
-/**
- * Throws MirrorError if the mirror exists and this user may not read it. In WAL mode a reader creates the missing -wal and -shm, which the owner
- * could not write afterwards.
- */
-function assertMayRead(file: string): void {
-  if (!may(file, fs.constants.F_OK)) return
-  const advice = 'Its owner can make a copy that can be read anywhere: admin-mirror snapshot copy.db'
-  if (!may(file, fs.constants.R_OK))
-    throw new MirrorError(`${file} cannot be read: its owner has not given this user the right. ${advice}`)
-  const real = fs.realpathSync(file)
-  const isRunning = ['-wal', '-shm'].every((end) => may(real + end, fs.constants.R_OK))
-  if (isRunning || [real, path.dirname(real)].every((place) => may(place, fs.constants.W_OK))) return
-  const header = inspectHeader(real)
-  if (header.kind === 'sqlite' && header.isInWal)
-    throw new MirrorError(
-      `${file} cannot be read: a database in WAL mode needs write access to the file and to its folder, or a sync that is running. ${advice}`,
-    )
+/** In WAL mode a reader makes the missing -wal and -shm: if it may not write the mirror, its owner could not write them. */
+function assertLeavesNothing(file: string): void {
+  if (may(file, fs.constants.W_OK) || ['-wal', '-shm'].every((end) => fs.existsSync(file + end))) return
+  throw new MirrorError(
+    `${file} cannot be read: a database in WAL mode needs write access to the file and to its folder, or a sync that is running. ` +
+      'Its owner can make a copy that can be read anywhere: admin-mirror snapshot copy.db',
+  )
 }
 
 /** Database pages in the WAL at which a commit moves them into the file; then the WAL is cut to this size. */
@@ -156,7 +128,10 @@ export function openForWriting(file: string): Connection {
   try {
     fs.mkdirSync(path.dirname(file), { recursive: true })
     assertNotAsRoot(file)
-    const isNew = !isMirror(file, false)
+    const { kind } = inspectHeader(file)
+    const fault = strangerFault(file, kind)
+    if (fault !== null) throw new MirrorError(fault)
+    const isNew = kind === 'none'
     // Readable by its owner only, like the files that SQLite adds; an existing empty file keeps its mode.
     if (isNew) fs.closeSync(fs.openSync(file, 'a', 0o600))
     // Before anything is written: even `journal_mode = WAL` changes a file.

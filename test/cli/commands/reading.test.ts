@@ -260,7 +260,7 @@ describe('--database', () => {
   const READING = [COUNT, ['export', 'orders', '--format', 'csv'], ['status']]
   const NOT_OURS: [file: string, code: number, why: RegExp][] = [
     ['text', 4, /no SQLite database/],
-    ['absent.db', 4, /there is no mirror, and no copy of one/],
+    ['absent.db', 4, /there is no mirror at/],
     ['', 2, /--database: name a file/],
   ]
 
