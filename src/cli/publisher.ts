@@ -36,7 +36,7 @@ const LOOK_FOR_NEWS_MS = 5000
 /** Keeps the published file up to date; null: none is configured. Nothing here fails a run: what goes wrong is a warning. */
 export function createPublisher(options: PublisherOptions) {
   const { config, runtime, logger, mirror, isService, hasForgotten = false } = options
-  const { database, publish: file, publishEvery: every, publishMode: mode } = config
+  const { database, publish: file, publishEvery: every, publishMode } = config
   const { now, processName } = runtime
   if (file === null) return null
   const stop = new AbortController()
@@ -49,7 +49,7 @@ export function createPublisher(options: PublisherOptions) {
 
   async function isDue(target: string, at: number): Promise<boolean> {
     const current = await mirror.read(() => shown())
-    const published = readPublished(target, mode)
+    const published = readPublished(target, publishMode)
     const isEmpty = current.lists.every(
       ({ as_of, last_run_status: last }) => as_of === null && (last === null || last === 'running'),
     )
@@ -69,11 +69,7 @@ export function createPublisher(options: PublisherOptions) {
     mayHaveNews = false
     try {
       if (!(await isDue(target, at))) return
-      const bytes = await copyMirror(
-        { mirror: database, target, mode, at, isPublished: true },
-        processName,
-        signal,
-      )
+      const bytes = await copyMirror({ mirror: database, target, publishMode, at }, processName, signal)
       tookMs = now() - at
       failed = null
       await tell(null)

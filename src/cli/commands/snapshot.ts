@@ -22,7 +22,7 @@ export async function run(runtime: Invocation, file: string, options: DatabaseOp
   if (!fs.existsSync(folder)) throw new UsageError(`there is no folder ${folder}`)
   // Whether it is one that can be read.
   openMirrorFile(mirror).close()
-  const task = { mirror, target, mode: null, at: now(), isPublished: false }
+  const task = { mirror, target, publishMode: null, at: now() }
   const bytes = await copyMirror(task, processName, signal)
   stderr.write(`${target}: ${counted(bytes, 'byte')}\n`)
   return 0

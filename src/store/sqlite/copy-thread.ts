@@ -13,7 +13,7 @@ import { ANALYZED_ROWS } from './runner.ts'
 // The thread that `copy.ts` starts: it fills an empty file with what the mirror holds at one moment, and ends.
 
 /** Syncs can write meanwhile, and their write-ahead log grows. */
-function fillCopy({ mirror, target, isPublished }: CopyTask): void {
+function fillCopy({ mirror, target, publishMode }: CopyTask): void {
   // Not by `openForReading`, which would close a handle of the mirror, and so drop the locks of this process.
   const source = connect(mirror, true)
   source.pragma('busy_timeout = 30000')
@@ -21,7 +21,7 @@ function fillCopy({ mirror, target, isPublished }: CopyTask): void {
   source.close()
   const copy = connect(target)
   copy.exec(WHILE_MADE)
-  if (isPublished) makeReadable(copy)
+  if (publishMode !== null) makeReadable(copy)
   // Not in the copy of a published file.
   else if (relationsOf(copy, 'table').includes('sync_workers')) forgetOrigin(copy)
   copy.pragma('journal_mode = DELETE')

@@ -14,12 +14,13 @@ export interface CopyTask {
   mirror: string
   /** Where the copy goes. */
   target: string
-  /** The file's mode; null: what umask says. */
-  mode: number | null
   /** When it is begun, epoch milliseconds: the file's time. */
   at: number
-  /** The published file: without the workings of the program, and with tables in place of slow views. Else a copy of all, which can be put in the mirror's place. */
-  isPublished: boolean
+  /**
+   * Of the published file, its mode, whatever umask says: it is without the workings of the program, and has tables in place of slow views. Null: a
+   * snapshot, which can be put in the mirror's place.
+   */
+  publishMode: number | null
 }
 
 const THREAD = new URL(`./copy-thread${path.extname(import.meta.url)}`, import.meta.url)
@@ -30,8 +31,8 @@ const THREAD = new URL(`./copy-thread${path.extname(import.meta.url)}`, import.m
  * @param name For the unfinished file: no other process ever has it.
  */
 export async function copyMirror(task: CopyTask, name: string, signal: AbortSignal): Promise<number> {
-  const { mirror, mode, at, isPublished } = task
-  const target = isPublished ? fileToReplace(task.target, mode ?? 0) : task.target
+  const { mirror, publishMode: mode, at } = task
+  const target = mode === null ? task.target : fileToReplace(task.target, mode)
   const unfinished = `${beginOfUnfinished(target)}${name}${UNFINISHED}`
   try {
     // SQLite takes an empty file for a new one. While it is made, only its owner may read it.

@@ -11,7 +11,7 @@ import { begin } from '../stage.ts'
 it('a copy that is made leaves nothing behind in its process', async () => {
   const { signal } = new AbortController()
   const target = path.join(tempFolder(), 'copy.db')
-  const task = { mirror: openTestMirror().file, target, mode: null, at: 0, isPublished: false }
+  const task = { mirror: openTestMirror().file, target, publishMode: null, at: 0 }
 
   expect(await copyMirror(task, 'a process', signal)).toBeGreaterThan(0)
   expect(getEventListeners(signal, 'abort')).toEqual([])
@@ -21,7 +21,7 @@ it('nothing is published where the view of a list cannot be read; a view of a us
   const { store, clock, connection, file } = openTestMirror()
   await (await begin({ store, clock })).page('{"id":1,"l":[{"a":1}]}')
   const target = path.join(tempFolder(), 'copy.db')
-  const task = { mirror: file, target, mode: 0o644, at: 0, isPublished: true }
+  const task = { mirror: file, target, publishMode: 0o644, at: 0 }
   const publish = () => copyMirror(task, 'a process', new AbortController().signal)
 
   connection.exec("CREATE VIEW orders__mine AS SELECT json('{') FROM orders JOIN sync_jobs")
