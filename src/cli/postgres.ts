@@ -1,9 +1,8 @@
-import fs from 'node:fs'
 import type { PostgresSettings } from '../config/postgres-address.ts'
-import { MirrorError, systemCode } from '../errors.ts'
+import { MirrorError } from '../errors.ts'
 import { exec } from '../store/core/sql.ts'
 import { type MirrorFacts, storedFacts } from '../store/core/status.ts'
-import { schemaAt, serverAt } from '../store/postgres/address.ts'
+import { serverAt } from '../store/postgres/address.ts'
 import { serverBudgets } from '../store/postgres/clock.ts'
 import { askBy, runRule } from '../store/postgres/connections.ts'
 import { holdsMirror, migrate } from '../store/postgres/migrate.ts'
@@ -54,7 +53,7 @@ export async function openServer(
   let queue: WorkQueue | null = null
   return {
     runner: runnerOn(server, { now: server.clock.now, signal: runtime.signal }),
-    place: schemaAt(server.address),
+    place: settings.shown,
     budgets: serverBudgets(server),
     probe: () => within(PROBE_MS, server.once(exec(['SELECT 1 FROM sync_settings LIMIT 1']))),
     writeFault: () => null,
@@ -122,38 +121,22 @@ export async function readServer(
 
 function connectToRead(settings: PostgresSettings, runtime: Runtime): Promise<Server> {
   const toStderr = (text: string) => runtime.stderr.write(`${text}\n`)
-  return connect(settings, runtime, toStderr, { purpose: 'reading' })
+  return connect(settings, runtime, toStderr, 'reading')
 }
 
-/** Connects to the server. `setting`: where the user has written its address. Throws MirrorError. */
+/** Connects to the server. Throws MirrorError. */
 export async function connect(
   settings: PostgresSettings,
   runtime: Runtime,
   report: (message: string) => void,
-  { purpose, setting = '"database"' }: { purpose?: 'reading'; setting?: string } = {},
+  purpose?: 'reading',
 ): Promise<Server> {
-  const { tls, authority, password, shown: _shown, ...address } = settings
   const { sleep, signal, env } = runtime
   return connectServer(
-    {
-      ...address,
-      setting,
-      tls: tls ? { authority: authority === null ? null : readAuthority(authority, setting) } : null,
-      // Without one pg looks into the file that PGPASSFILE names.
-      password: () => password() ?? env.PGPASSWORD,
-    },
+    // Without a password pg looks into the file that PGPASSFILE names.
+    { ...settings, password: () => settings.password() ?? env.PGPASSWORD },
     // The sleep ends at the signal. One that begins after it lasts its whole time, so that attempts do not follow each other at once.
     { ...runtime, report, sleep: (ms) => (signal.aborted ? sleep(ms) : sleep(ms, signal)) },
     purpose,
   )
-}
-
-function readAuthority(file: string, setting: string): string {
-  try {
-    return fs.readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new MirrorError(
-      `the file that sslrootcert in ${setting} names cannot be read (${systemCode(error) ?? 'unreadable'}): ${file}; name the certificate of the authority that signed the server's`,
-    )
-  }
 }

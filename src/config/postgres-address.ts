@@ -22,7 +22,7 @@ export function isPostgresAddress(text: string): boolean {
 
 const FORM =
   `must be like postgres://user@host:5432/name?schema=admin_mirror, with the password as PGPASSWORD in the environment or as user:\${PASSWORD}@. ` +
-  'Behind ? may stand schema (lower-case letters, digits and _), sslmode=disable (else TLS with a verified certificate, but on this machine), and sslrootcert'
+  'Behind ? may stand schema (at most 44 lower-case letters, digits and _), sslmode=disable (else TLS with a verified certificate, but on this machine), and sslrootcert'
 
 /** No other name is, however it begins: `127.evil.example` leads where its owner wants. */
 const THIS_MACHINE = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i
@@ -42,7 +42,8 @@ export function parsePostgresAddress(text: string): { value: PostgresSettings } 
     ...others
   } = Object.fromEntries(url?.searchParams ?? [])
   const database = /^\/([^/]+)$/.exec(url?.pathname ?? '')?.[1]
-  const isSchema = /^(?!pg_|information_schema$)[a-z_][a-z0-9_]{0,62}$/.test(schema)
+  // The schema beside it, NAME_queue, has as many characters as pg-boss allows.
+  const isSchema = /^(?!pg_|information_schema$)[a-z_][a-z0-9_]{0,43}$/.test(schema)
   const isMode = sslmode === null || TLS_MODES.includes(sslmode)
   if (!url || !database || !isSchema || !isMode || url.hash !== '' || Object.keys(others).length > 0)
     return { problem: `${FORM}.` }

@@ -40,6 +40,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['database: postgres://host/db', '7:1  database', 'must be like postgres://user@host'],
     ['database: postgres://a@host/db?user=b', '7:1  database', 'must be like postgres://user@host'],
     ['database: postgres://a@host/db?schema=pg_x', '7:1  database', 'must be like postgres://user@host'],
+    [`database: postgres://a@host/db?schema=${'m'.repeat(45)}`, '7:1  database', 'schema (at most 44 '],
     ['publish: b.db\ndatabase: postgres://a@b/c', '7:1  publish', 'copies a mirror in a file'],
     ['database: postgress://a@b/c', '7:1  database', 'must be like postgres://user@host'],
     ['publish: ../data/./mirror.db', '7:1  publish', 'the file of database'],

@@ -117,15 +117,16 @@ export async function atFreePort<T>(start: (port: number) => T | Promise<T>, tri
 
 /** The address of a schema that no other test uses. */
 export function newSchema({ url }: Pick<TestServer, 'url'>): PostgresAddress {
-  const { hostname, port, username, password, pathname } = new URL(url)
+  const { host, hostname, port, username, password, pathname } = new URL(url)
   return {
     host: hostname,
     port: Number(port || 5432),
     user: decodeURIComponent(username),
     database: pathname.slice(1),
     schema: `mirror_${randomBytes(6).toString('hex')}`,
-    tls: null,
-    setting: '"database"',
+    tls: false,
+    authority: null,
+    shown: `a schema at ${host}`,
     password: () => decodeURIComponent(password),
   }
 }

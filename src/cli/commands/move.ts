@@ -32,7 +32,7 @@ export async function run(runtime: Runtime, { from, to }: Options): Promise<numb
   const onTable = (table: string, rows: number) => report(`${table}: ${counted(rows, 'row')}`)
   // The server first: a wrong address costs nothing.
   const postgres = { ...parsed.value, authority: authority === null ? null : path.resolve(cwd, authority) }
-  const server = await connect(postgres, runtime, report, { setting: '--to' })
+  const server = await connect(postgres, runtime, report)
   try {
     const { tables, rows } = await withFileAlone(runtime, file, (connection) =>
       move({ connection, server, signal, onTable }),

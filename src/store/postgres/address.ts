@@ -1,4 +1,7 @@
-/** Where the mirror is. */
+import fs from 'node:fs'
+import { MirrorError, systemCode } from '../../errors.ts'
+
+/** Where the mirror is: the settings of the configuration. */
 export interface PostgresAddress {
   host: string
   port: number
@@ -6,25 +9,30 @@ export interface PostgresAddress {
   database: string
   /** Letters, digits and `_`. */
   schema: string
-  /** A certificate's authority, as a file's text; null: those of the system. Without `tls` there is none. */
-  tls: { authority: string | null } | null
+  tls: boolean
+  /** The file with the authority of its certificate; null: those of the system. */
+  authority: string | null
   /** A function, so that no log and no error can print it. Undefined: none. */
   password: () => string | undefined
-  /** Where the user has written this address, for messages: `"database"`. */
-  setting: string
-}
-
-/** Where a mirror is, for messages. */
-export function schemaAt({ schema, database }: Pick<PostgresAddress, 'schema' | 'database'>): string {
-  return `the schema ${schema} of the database ${database}`
+  /** All of it without the password, for messages. */
+  shown: string
 }
 
 export function serverAt({ host, port }: Pick<PostgresAddress, 'host' | 'port'>): string {
   return `the PostgreSQL server at ${host}:${port}`
 }
 
-/** What pg connects with. */
-export function clientConfig({ host, port, user, database, schema, tls, password }: PostgresAddress) {
+/** What pg connects with. Throws MirrorError for a file that cannot be read. */
+export function clientConfig({
+  host,
+  port,
+  user,
+  database,
+  schema,
+  tls,
+  authority,
+  password,
+}: PostgresAddress) {
   const settings = {
     search_path: schema,
     TimeZone: 'UTC',
@@ -49,7 +57,7 @@ export function clientConfig({ host, port, user, database, schema, tls, password
     password: password(),
     // With `host`: pg passes on no IP address, and then any certificate for `localhost` would be accepted.
     ssl: tls
-      ? { rejectUnauthorized: true, host, ...(tls.authority === null ? {} : { ca: tls.authority }) }
+      ? { rejectUnauthorized: true, host, ...(authority === null ? {} : { ca: readAuthority(authority) }) }
       : false,
     application_name: 'admin-mirror',
     connectionTimeoutMillis: 10_000,
@@ -58,5 +66,15 @@ export function clientConfig({ host, port, user, database, schema, tls, password
     options: Object.entries(settings)
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
+  }
+}
+
+function readAuthority(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new MirrorError(
+      `the file that sslrootcert in the address names cannot be read (${systemCode(error) ?? 'unreadable'}): ${file}; name the certificate of the authority that signed the server's`,
+    )
   }
 }

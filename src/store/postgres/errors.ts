@@ -53,21 +53,23 @@ const refusesRole = ({ user }: PostgresAddress) =>
 const REFUSES_SETTINGS = /^unsupported startup parameter|command-line options/
 
 /** Most poolers do one of these. */
-export const behindPooler = ({ setting }: PostgresAddress) =>
-  `stands behind a pooler that refuses or drops the settings of a connection: put the address of the server itself into ${setting}`
+export const BEHIND_POOLER =
+  'stands behind a pooler that refuses or drops the settings of a connection: name the server itself in the address'
+
+export const READ_ONLY = 'is read-only: name the primary server in the address'
 
 /** What an SQLSTATE means, and what to do. */
 const CURES: Readonly<Record<string, (address: PostgresAddress) => string>> = {
   '28P01': refusesRole,
   '28000': refusesRole,
-  '3D000': ({ database, user, setting }) =>
-    `has no database ${database}: create it (CREATE DATABASE ${database} OWNER ${user}), or name another one in ${setting}`,
+  '3D000': ({ database, user }) =>
+    `has no database ${database}: create it (CREATE DATABASE ${database} OWNER ${user}), or name another one in the address`,
   '42501': ({ user, schema }) =>
     `does not let the role ${user} do this: connect as the role that owns the schema ${schema}; for a new one run CREATE SCHEMA ${schema} AUTHORIZATION ${user}`,
   '53100': () => 'has no room on its disk',
   '53300': () => 'has no connection left: raise its max_connections, or run fewer workers',
   '57014': ({ user }) => `has ended a statement by its statement_timeout: raise it for the role ${user}`,
-  '25006': ({ setting }) => `is read-only: name the primary server in ${setting}`,
+  '25006': () => READ_ONLY,
 }
 
 /** Returns an error of ours for one of pg's. */
@@ -75,20 +77,19 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   if (error instanceof KnownError || error instanceof UsageError) return error
   const failure = failureOf(error)
   const { code, message } = failure
-  const { setting } = address
   const server = serverAt(address)
   const state = `(SQLSTATE ${code})`
   const cure = CURES[code]?.(address)
   if (cure !== undefined) return new MirrorError(`${server} ${cure} ${state}`)
   if (code.startsWith('57P')) return new MirrorError(`${server} is shutting down or starting up ${state}`)
-  if (REFUSES_SETTINGS.test(message)) return new MirrorError(`${server} ${behindPooler(address)}`)
+  if (REFUSES_SETTINGS.test(message)) return new MirrorError(`${server} ${BEHIND_POOLER}`)
   if (ALL_IN_USE.test(message))
     return new MirrorError(
       `${server} answers no statement of this process: its tables may be locked (see pg_locks), or it has too much to do`,
     )
   if (isAway(error))
     return new MirrorError(
-      `${server} cannot be reached (${code || printable(message, 80)}): see that it runs, and that ${setting} names its host and port`,
+      `${server} cannot be reached (${code || printable(message, 80)}): see that it runs, and that the address names its host and port`,
     )
   if (CHANGED_TABLES.includes(code))
     return new OtherTablesError(
@@ -100,11 +101,11 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
     return new JobError('DATABASE', `${server} refused a row of this list ${state}`)
   if (/does not support SSL/.test(message))
     return new MirrorError(
-      `${server} speaks no TLS: switch TLS on there, or add sslmode=disable to ${setting} where the network between is yours alone`,
+      `${server} speaks no TLS: switch TLS on there, or add sslmode=disable to the address where the network between is yours alone`,
     )
   if (/TLS|SSL|CERT|SELF_SIGNED|UNABLE_TO/.test(code) || /certificate|self.signed/i.test(message))
     return new MirrorError(
-      `${server}: its certificate is not trusted: name the file of its authority with sslrootcert=FILE in ${setting}`,
+      `${server}: its certificate is not trusted: name the file of its authority with sslrootcert=FILE in the address`,
     )
   if (/client password must be/.test(message)) return new MirrorError(`${server} ${refusesRole(address)}`)
   return code === '' ? error : new MirrorError(`${server} refused a statement ${state}`)

@@ -3,7 +3,6 @@ import { saveSetting, setting } from '../core/settings.ts'
 import { exec, one, quoted, type Rule } from '../core/sql.ts'
 import { remakeViews } from '../core/tables.ts'
 import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../schema.ts'
-import { schemaAt } from './address.ts'
 import { POSTGRES } from './driver.ts'
 import type { Server } from './server.ts'
 
@@ -16,14 +15,14 @@ export async function migrate(server: Server): Promise<void> {
 
 /** The same for a transaction. Returns whether there was no mirror before. */
 export function* makeSchema(server: Server): Rule<boolean> {
-  const { schema } = server.address
+  const { schema, shown } = server.address
   // Before the schema is looked at: another worker may have been faster.
   yield* lockSchema(schema)
   // Where it is there already, a role needs no right to make it.
   if (!(yield* one('SELECT 1 FROM pg_namespace WHERE nspname = :schema', { schema })))
     yield* exec([`CREATE SCHEMA ${quoted(schema)}`])
   const done = (yield* findSettings(schema)) ? yield* version() : yield* assertEmpty(server)
-  assertKnownVersion(done, `the schema ${schema}`)
+  assertKnownVersion(done, shown)
   yield* exec(stepsFrom(done, 'server'))
   yield* remakeViews(POSTGRES)
   yield* saveSetting('version', String(LATEST_VERSION))
@@ -40,10 +39,10 @@ export function* lockSchema(schema: string): Rule<void> {
 
 /** Whether the schema holds a mirror. Throws MirrorLostError for one of a version that is not known. */
 export async function holdsMirror(server: Server): Promise<boolean> {
-  const { schema } = server.address
+  const { schema, shown } = server.address
   const settings = await server.read(findSettings(schema))
   // A role for the rows of one organization may see those tables alone: it can query them, whatever the version.
-  if (settings?.mayRead) assertKnownVersion(await server.read(version()), `the schema ${schema}`)
+  if (settings?.mayRead) assertKnownVersion(await server.read(version()), shown)
   return settings !== null
 }
 
@@ -78,6 +77,6 @@ function* assertEmpty({ address }: Server): Rule<0> {
   )
   if (!stranger) return 0
   throw new MirrorError(
-    `${schemaAt(address)} is not a mirror, and has tables of somebody else: name an empty or a new schema with schema=NAME in ${address.setting}`,
+    `${address.shown} is not a mirror, and has tables of somebody else: name an empty or a new schema with schema=NAME in the address`,
   )
 }

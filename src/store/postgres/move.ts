@@ -9,7 +9,6 @@ import { knownCollections, tablesSql } from '../core/tables.ts'
 import { makeViews, parentNames } from '../core/views.ts'
 import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
 import { typesOf } from '../sqlite/read.ts'
-import { schemaAt } from './address.ts'
 import { type Ask, runRule } from './connections.ts'
 import { POSTGRES } from './driver.ts'
 import { makeSchema } from './migrate.ts'
@@ -33,7 +32,7 @@ export async function move({ connection, server, signal, onTable }: MoveOptions)
   return server.transaction(async (ask) => {
     if (!(await runRule(ask, makeSchema(server))))
       throw new MirrorError(
-        `${schemaAt(address)} holds a mirror already, and nothing of it was touched: name another schema with schema=NAME, or, if it is not needed, drop it (DROP SCHEMA ${address.schema} CASCADE)`,
+        `${address.shown} holds a mirror already, and nothing of it was touched: name another schema with schema=NAME, or, if it is not needed, drop it (DROP SCHEMA ${address.schema} CASCADE)`,
       )
     const moved = { tables: 0, rows: 0 }
     const copy = async (table: string, to: (column: string) => string | null, map: RowMap) => {

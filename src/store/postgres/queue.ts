@@ -1,8 +1,6 @@
 import { PgBoss } from 'pg-boss'
-import { MirrorError } from '../../errors.ts'
 import type { Queue } from '../../schedule/workers.ts'
 import { one } from '../core/sql.ts'
-import { schemaAt } from './address.ts'
 import { runRule } from './connections.ts'
 import { translate } from './errors.ts'
 import { lockSchema } from './migrate.ts'
@@ -73,9 +71,9 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
   }
 }
 
-/** Makes and migrates the schema of pg-boss. */
+/** Makes and migrates the schema of pg-boss, which is its own: its tables are `job`, `queue` and `version`, and a collection may have such a name. */
 async function startBoss(server: Server, onTrouble: (error: unknown) => void): Promise<PgBoss> {
-  const schema = queueSchema(server.address)
+  const schema = `${server.address.schema}_queue`
   const boss = new PgBoss({
     schema,
     // Several statements have several results, as pg-boss expects.
@@ -101,15 +99,6 @@ async function startBoss(server: Server, onTrouble: (error: unknown) => void): P
     await boss.stop({ graceful: false }).catch(() => {})
     throw error
   }
-}
-
-/** The queue has a schema of its own: pg-boss names its tables `job`, `queue`, `version`, and a collection may have such a name. It takes 50 bytes at most. */
-export function queueSchema(address: Parameters<typeof schemaAt>[0]): string {
-  const name = `${address.schema}_queue`
-  if (name.length <= 50) return name
-  throw new MirrorError(
-    `${schemaAt(address)} has too long a name for start, which needs a schema ${name} beside it: name one of at most 44 characters`,
-  )
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   type Watching,
 } from './connections.ts'
 import { POSTGRES, SERVER_TIME } from './driver.ts'
-import { behindPooler, translate } from './errors.ts'
+import { BEHIND_POOLER, READ_ONLY, translate } from './errors.ts'
 import { createPersistence, type Patience } from './waiting.ts'
 
 /** The PostgreSQL server. Once it has answered, every call but `once` and `readOnce` waits while it is away. All throw MirrorError. */
@@ -82,15 +82,14 @@ export async function measureClock({ clock, once }: Pick<Server, 'clock' | 'once
 /** Why the server cannot be used; null: it can. */
 export function faultOf(
   { settings, version, only }: Omit<Standing, 'at'>,
-  address: PostgresAddress,
+  { schema }: Pick<PostgresAddress, 'schema'>,
   purpose: Purpose,
 ): string | null {
-  const { schema, setting } = address
   // Without ours the tables would be made in another schema, or times be read wrong.
-  if (settings !== `${schema} UTC off`) return behindPooler(address)
+  if (settings !== `${schema} UTC off`) return BEHIND_POOLER
   if (Number(version) < 150_000)
     return `is version ${Math.floor(Number(version) / 10_000)}: version 15 or later is needed`
-  return purpose === 'writing' && only === 'on' ? `is read-only: name the primary server in ${setting}` : null
+  return purpose === 'writing' && only === 'on' ? READ_ONLY : null
 }
 
 /** Runs the rules of the store, each that writes in a transaction of its own. */

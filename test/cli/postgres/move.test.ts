@@ -196,7 +196,12 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
       [source.file('admin-mirror.yaml'), to, 4, /no SQLite database/],
       [source.mirror, 'mirror2.db', 2, /--to must be like postgres:/],
       [source.mirror, `${to}x&nonsense=1`, 2, /--to must be like postgres:/],
-      [source.mirror, 'postgres://x@127.0.0.1:1/x', 4, /cannot be reached .*--to names its host and port/],
+      [
+        source.mirror,
+        'postgres://x@127.0.0.1:1/x',
+        4,
+        /cannot be reached .*the address names its host and port/,
+      ],
     ]
     for (const [from, target, code, message] of refusals) {
       const ended = await run(['move', '--from', from, '--to', target])

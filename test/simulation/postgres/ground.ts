@@ -34,7 +34,7 @@ export function createServerGround(url: string): Ground {
     historyOf: (seed) => (seed < SCENES_FROM ? makeHistory(seed, true) : makeScene(seed)),
     async lay(_seed, around) {
       client.rows(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
-      const address = { ...postgres, tls: null, setting: '"database"', password }
+      const address = { ...postgres, password }
       const server = await connectServer(address, shortPatience())
       await migrate(server)
       await server.close()

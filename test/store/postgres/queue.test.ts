@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Claim } from '../../../src/schedule/workers.ts'
-import { inTurns, openQueue, queueSchema, type WorkQueue } from '../../../src/store/postgres/queue.ts'
+import { inTurns, openQueue, type WorkQueue } from '../../../src/store/postgres/queue.ts'
 import { emptySchema, newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 
@@ -16,7 +16,7 @@ const lists = (count: number, budgets = 3) =>
 async function scene(workers: number, isNew = false) {
   const address = isNew ? newSchema(server) : await emptySchema(server)
   const rows = await openReader(address)
-  const jobs = `${queueSchema(address)}.job`
+  const jobs = `${address.schema}_queue.job`
   const [found] = await rows('SELECT to_regclass($1) AS made', jobs)
   if (found?.made) await rows(`DELETE FROM ${jobs}`)
   const open = async () => {
@@ -95,10 +95,6 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
 
     expect(await takeOne(...others)).toEqual({ ...before, retryCount: 1 })
   })
-})
-
-it('refuses a schema whose name leaves no room for its own', () => {
-  expect(() => queueSchema({ schema: 'm'.repeat(45), database: 'db' })).toThrow(/at most 44 characters/)
 })
 
 it('has of each budget one list after the other', () => {

@@ -120,7 +120,7 @@ it.each([
   [
     '08P01',
     'unsupported startup parameter: options',
-    /behind a pooler .* put the address of the server itself/,
+    /behind a pooler .* name the server itself in the address/,
   ],
 ])('%s %s is told by its cause', (code, message, told) => {
   const error = Object.assign(new Error(message), code && { code })
