@@ -5,7 +5,7 @@ import { type MirrorFacts, storedFacts } from '../store/core/status.ts'
 import { serverAt } from '../store/postgres/address.ts'
 import { serverBudgets } from '../store/postgres/clock.ts'
 import { askBy, runRule } from '../store/postgres/connections.ts'
-import { holdsMirror, migrate } from '../store/postgres/migrate.ts'
+import { holdsMirror, makeSchema } from '../store/postgres/migrate.ts'
 import { isUnknownName, meaningOfSql, stream, withPlaceholders } from '../store/postgres/query.ts'
 import type { WorkQueue } from '../store/postgres/queue.ts'
 import { connectServer, measureClock, runnerOn, type Server } from '../store/postgres/server.ts'
@@ -31,7 +31,7 @@ export async function openServer(
 ): Promise<Database> {
   const server = await connect(settings, runtime, (text) => log.info({ event: 'mirror_busy' }, text))
   try {
-    await migrate(server)
+    await server.write(() => makeSchema(server))
   } catch (error) {
     await server.close().catch(() => {})
     throw error
@@ -131,12 +131,7 @@ export async function connect(
   report: (message: string) => void,
   purpose?: 'reading',
 ): Promise<Server> {
-  const { sleep, signal, env } = runtime
-  return connectServer(
-    // Without a password pg looks into the file that PGPASSFILE names.
-    { ...settings, password: () => settings.password() ?? env.PGPASSWORD },
-    // The sleep ends at the signal. One that begins after it lasts its whole time, so that attempts do not follow each other at once.
-    { ...runtime, report, sleep: (ms) => (signal.aborted ? sleep(ms) : sleep(ms, signal)) },
-    purpose,
-  )
+  // Without a password pg looks into the file that PGPASSFILE names.
+  const password = () => settings.password() ?? runtime.env.PGPASSWORD
+  return connectServer({ ...settings, password }, { ...runtime, report }, purpose)
 }

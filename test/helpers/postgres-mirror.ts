@@ -3,7 +3,7 @@ import { createStore } from '../../src/store/core/store.ts'
 import { createTokens, makeSalt } from '../../src/store/core/tokens.ts'
 import type { PostgresAddress } from '../../src/store/postgres/address.ts'
 import { serverBudgets } from '../../src/store/postgres/clock.ts'
-import { migrate } from '../../src/store/postgres/migrate.ts'
+import { makeSchema } from '../../src/store/postgres/migrate.ts'
 import { connectServer, runnerOn } from '../../src/store/postgres/server.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
@@ -17,7 +17,7 @@ export type PostgresMirror = Awaited<ReturnType<typeof openPostgresMirror>>
 /** One worker on a schema, with acme and globex registered for `orders`. `rows`: what another connection reads, what is committed. */
 export async function openPostgresMirror(address: PostgresAddress, clock: Clock = createClock()) {
   const server = await connectServer(address, shortPatience())
-  await migrate(server)
+  await server.write(() => makeSchema(server))
   const runner = runnerOn(server, { now: clock.now, signal: new AbortController().signal })
   const leases = testLeases(runner)
   onTestFinished(async () => {

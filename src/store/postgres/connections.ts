@@ -3,6 +3,7 @@ import { systemCode } from '../../errors.ts'
 import { type Rule, type Statement, withParameters } from '../core/sql.ts'
 import { clientConfig, type PostgresAddress } from './address.ts'
 import { storable } from './storable.ts'
+import type { Patience } from './waiting.ts'
 
 // The connections of a process, and how statements of rules are sent on them.
 
@@ -32,15 +33,8 @@ const BOUNDED = { query_timeout: 10_000 }
 /** The longest that a statement may take after the signal. */
 const STATEMENT_WHEN_STOPPING_MS = 3000
 
-export interface Watching {
-  /** Milliseconds of a clock that is never set. */
-  elapsed: () => number
-  every: (ms: number, task: () => void) => () => void
-  signal: AbortSignal
-}
-
 /** Opens connections that give up a statement whose server does not work on it any more, so that no process waits for it forever. */
-export function createConnections(address: PostgresAddress, { elapsed, every, signal }: Watching) {
+export function createConnections(address: PostgresAddress, { elapsed, every, signal }: Patience) {
   const config = clientConfig(address)
   /** The number of the server's process for each connection. A pooler tells pg another one. */
   const backends = new WeakMap<ClientBase, number>()
@@ -49,6 +43,8 @@ export function createConnections(address: PostgresAddress, { elapsed, every, si
     max: MOST_CONNECTIONS,
     idleTimeoutMillis: 30_000,
     async onConnect(client) {
+      // The pool does not listen to a connection in use: without this, a cut between two statements would end the process.
+      client.on('error', () => {})
       const { rows } = await client.query<{ pid: number }>({
         text: 'SELECT pg_backend_pid() AS pid',
         ...BOUNDED,
@@ -58,8 +54,6 @@ export function createConnections(address: PostgresAddress, { elapsed, every, si
   })
   // The next statement that needs the connection reports it.
   pool.on('error', () => {})
-  // The pool does not listen to a connection in use: without this, a cut between two statements would end the process.
-  pool.on('connect', (client) => client.on('error', () => {}))
   /** When the statement of a connection began. */
   const inFlight = new Map<ClientBase, number>()
 

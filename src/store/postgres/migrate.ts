@@ -6,14 +6,7 @@ import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../schema.ts'
 import { POSTGRES } from './driver.ts'
 import type { Server } from './server.ts'
 
-/** Creates the schema and brings our own tables up to date, in one transaction. Any number of workers may call it at once. Throws MirrorError. */
-export async function migrate(server: Server): Promise<void> {
-  const isMade = (await server.read(findSettings(server.address.schema))) !== null
-  if (!isMade || (await server.read(version())) !== LATEST_VERSION)
-    await server.write(() => makeSchema(server))
-}
-
-/** The same for a transaction. Returns whether there was no mirror before. */
+/** Creates the schema and brings our own tables up to date. Any number of workers may do so at once. Returns whether there was no mirror before. Throws MirrorError. */
 export function* makeSchema(server: Server): Rule<boolean> {
   const { schema, shown } = server.address
   // Before the schema is looked at: another worker may have been faster.
@@ -23,6 +16,7 @@ export function* makeSchema(server: Server): Rule<boolean> {
     yield* exec([`CREATE SCHEMA ${quoted(schema)}`])
   const done = (yield* findSettings(schema)) ? yield* version() : yield* assertEmpty(server)
   assertKnownVersion(done, shown)
+  if (done === LATEST_VERSION) return false
   yield* exec(stepsFrom(done, 'server'))
   yield* remakeViews(POSTGRES)
   yield* saveSetting('version', String(LATEST_VERSION))

@@ -2,14 +2,7 @@ import { MirrorError, systemCode } from '../../errors.ts'
 import { one, type Rule, type Runner } from '../core/sql.ts'
 import { type PostgresAddress, serverAt } from './address.ts'
 import { createServerClock, type ServerClock } from './clock.ts'
-import {
-  type Ask,
-  type Connection,
-  createConnections,
-  type Query,
-  runRule,
-  type Watching,
-} from './connections.ts'
+import { type Ask, type Connection, createConnections, type Query, runRule } from './connections.ts'
 import { POSTGRES, SERVER_TIME } from './driver.ts'
 import { BEHIND_POOLER, READ_ONLY, translate } from './errors.ts'
 import { createPersistence, type Patience } from './waiting.ts'
@@ -41,7 +34,7 @@ type Purpose = 'writing' | 'reading'
  */
 export async function connectServer(
   address: PostgresAddress,
-  patience: Patience & Watching,
+  patience: Patience,
   purpose: Purpose = 'writing',
 ): Promise<Server> {
   const server = createServer(address, patience)
@@ -114,7 +107,7 @@ export function runnerOn(
 const BEGIN_READING =
   'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL cursor_tuple_fraction = 1'
 
-function createServer(address: PostgresAddress, patience: Patience & Watching): Server {
+function createServer(address: PostgresAddress, patience: Patience): Server {
   const connections = createConnections(address, patience)
   const persist = createPersistence(address, patience)
   const translated = (error: unknown): never => {

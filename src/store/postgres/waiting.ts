@@ -5,11 +5,13 @@ import { isAway, isConflict, isRefusedEachTime, translate } from './errors.ts'
 
 // How a server that is away is waited for: it is tried again with growing waits, until it is there or the process is to stop.
 
+/** What working with a server takes from its process. */
 export interface Patience {
   /** Milliseconds of a clock that is never set. */
   elapsed: () => number
-  /** May end early when the signal comes; one that begins after it lasts its whole time. */
-  sleep: (ms: number) => Promise<void>
+  /** Rejects once the signal is aborted. */
+  sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+  every: (ms: number, task: () => void) => () => void
   /** Once it is aborted, no wait is long. */
   signal: AbortSignal
   /** Reports what this process waits for. */
@@ -73,8 +75,8 @@ export function createPersistence(
         tell(error)
       }
       waitMs = signal.aborted ? FIRST_WAIT_MS : Math.min(Math.max(waitMs * 2, FIRST_WAIT_MS), LONGEST_WAIT_MS)
-      // The sleep of a process ends early at the signal.
-      await sleep(waitMs).catch(() => {})
+      // The signal ends it; after that attempts do not follow each other at once either.
+      await (signal.aborted ? sleep(waitMs) : sleep(waitMs, signal).catch(() => {}))
     }
   }
 }

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { parsePostgresAddress } from '../../../src/config/postgres-address.ts'
-import { migrate } from '../../../src/store/postgres/migrate.ts'
+import { makeSchema } from '../../../src/store/postgres/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server.ts'
 import { shortPatience } from '../../helpers/real-time.ts'
 import type { Ground } from '../ground.ts'
@@ -36,7 +36,7 @@ export function createServerGround(url: string): Ground {
       client.rows(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
       const address = { ...postgres, password }
       const server = await connectServer(address, shortPatience())
-      await migrate(server)
+      await server.write(() => makeSchema(server))
       await server.close()
       client.rows(`SET search_path TO ${schema}`)
       watchServer({ ...around, terminate })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { migrate } from '../../../src/store/postgres/migrate.ts'
+import { makeSchema } from '../../../src/store/postgres/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server.ts'
 import { LATEST_VERSION } from '../../../src/store/schema.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
@@ -33,7 +33,7 @@ describe.skipIf(server.missing !== null)('a schema', { timeout: 60_000 }, () => 
     const servers = await Promise.all(
       Array.from({ length: 5 }, () => connectServer(address, shortPatience())),
     )
-    await Promise.all(servers.map(migrate))
+    await Promise.all(servers.map((one) => one.write(() => makeSchema(one))))
     await Promise.all(servers.map((one) => one.close()))
 
     expect(await rows("SELECT value FROM sync_settings WHERE name = 'version'")).toEqual([
