@@ -24,9 +24,11 @@ export async function openFile(file: string, runtime: Runtime): Promise<Database
     runner,
     place: file,
     budgets: createBudgets(runner),
-    // Any read shows whether the mirror can be read; what it returns is not needed.
-    probe: async () => void (await runner.reading(publishFailure())),
-    writeFault: () => unwritableNow(file),
+    async probe() {
+      // Any read shows whether the mirror can be read; what it returns is not needed.
+      await runner.reading(publishFailure())
+      return unwritableNow(file)
+    },
     facts: async () => readFileFacts(connection, runtime.isAlive, runtime.now()),
     close: async () => void connection.close(),
   }

@@ -24,7 +24,7 @@ export interface OpenOptions {
 }
 
 /** Each method may throw MirrorError. */
-export interface OpenMirror extends Pick<Database, 'probe' | 'writeFault' | 'facts' | 'openQueue' | 'close'> {
+export interface OpenMirror extends Pick<Database, 'probe' | 'facts' | 'openQueue' | 'close'> {
   /** Runs a rule of the store that only reads. */
   read<T>(rule: (dialect: Dialect) => Rule<T>): Promise<T>
   /** Runs a rule in a transaction. */
@@ -42,10 +42,8 @@ export interface Database extends Pick<TokenOptions, 'budgets'> {
   runner: Runner
   /** Where it is, for messages. */
   place: string
-  /** For the listener and pings: whether the mirror can be used. */
-  probe(): Promise<void>
-  /** Why it cannot be written now; null: it can, or only its server knows. */
-  writeFault(): string | null
+  /** Why the mirror cannot be written now; null: it can. Throws MirrorError where it cannot be read. */
+  probe(): Promise<string | null>
   facts(): Promise<MirrorFacts>
   /** Of a mirror that several workers share: opens the queue that divides the work. `onTrouble` gets errors of its maintenance. */
   openQueue?: (onTrouble: (error: unknown) => void) => Promise<WorkQueue>

@@ -55,8 +55,10 @@ export async function openServer(
     runner: runnerOn(server, { now: server.clock.now, signal: runtime.signal }),
     place: settings.shown,
     budgets: serverBudgets(server),
-    probe: () => within(PROBE_MS, server.once(exec(['SELECT 1 FROM sync_settings LIMIT 1']))),
-    writeFault: () => null,
+    async probe() {
+      await within(PROBE_MS, server.once(exec(['SELECT 1 FROM sync_settings LIMIT 1'])))
+      return null
+    },
     facts: () => within(FACTS_MS, factsOn(server, runtime)),
     async openQueue(onTrouble) {
       // Only `start` needs pg-boss.
@@ -79,29 +81,19 @@ function factsOn(server: Server, { isAlive }: Runtime): Promise<MirrorFacts> {
 }
 
 /** What `status` reads; null if the schema holds no mirror yet. */
-export async function factsOnServer(
-  settings: PostgresSettings,
-  runtime: Runtime,
-): Promise<MirrorFacts | null> {
-  const server = await connectToRead(settings, runtime)
-  try {
-    return (await holdsMirror(server)) ? await factsOn(server, runtime) : null
-  } finally {
-    await server.close().catch(() => {})
-  }
+export function factsOnServer(settings: PostgresSettings, runtime: Runtime): Promise<MirrorFacts | null> {
+  return toRead(settings, runtime, async (server, isThere) => (isThere ? factsOn(server, runtime) : null))
 }
 
 /** Reads on one snapshot, in a transaction that can only read, even if the role may write. Throws UsageError and MirrorError. */
-export async function readServer(
+export function readServer(
   settings: PostgresSettings,
   runtime: Runtime,
   read: (reader: Reader) => Promise<void>,
 ): Promise<void> {
   const none = noMirror(settings.shown)
-  const server = await connectToRead(settings, runtime)
-  try {
-    const isThere = await holdsMirror(server)
-    await server.readOnce(
+  return toRead(settings, runtime, (server, isThere) =>
+    server.readOnce(
       (send) =>
         read({
           isThere: () => isThere,
@@ -113,15 +105,22 @@ export async function readServer(
           },
         }),
       (error) => (!isThere && isUnknownName(error) ? none : meaningOfSql(error)),
-    )
+    ),
+  )
+}
+
+/** Runs a task that only reads. `isThere`: whether the schema holds a mirror. */
+async function toRead<T>(
+  settings: PostgresSettings,
+  runtime: Runtime,
+  task: (server: Server, isThere: boolean) => Promise<T>,
+): Promise<T> {
+  const server = await connect(settings, runtime, (text) => runtime.stderr.write(`${text}\n`), 'reading')
+  try {
+    return await task(server, await holdsMirror(server))
   } finally {
     await server.close().catch(() => {})
   }
-}
-
-function connectToRead(settings: PostgresSettings, runtime: Runtime): Promise<Server> {
-  const toStderr = (text: string) => runtime.stderr.write(`${text}\n`)
-  return connect(settings, runtime, toStderr, 'reading')
 }
 
 /** Connects to the server. Throws MirrorError. */

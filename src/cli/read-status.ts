@@ -36,10 +36,9 @@ export async function openStatus(
 }
 
 /** Why an open mirror cannot be used now; null if it can. */
-export async function unusableNow({ probe, writeFault: fault }: OpenMirror): Promise<string | null> {
+export async function unusableNow({ probe }: OpenMirror): Promise<string | null> {
   try {
-    await probe()
-    return fault()
+    return await probe()
   } catch (error) {
     return error instanceof KnownError ? error.message : 'the mirror cannot be read'
   }

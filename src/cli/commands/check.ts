@@ -82,7 +82,7 @@ async function findInMirror(
   const config = { ...configured, publish: null, retry: { ...configured.retry, attempts: 1 } }
   const quiet = { ...runtime, globals: { ...runtime.globals, quiet: true } }
   await inSession(quiet, { config }, async (session) => {
-    const fault = session.writeFault()
+    const fault = await session.probe()
     tell([finding('database', fault ?? `${config.database} can be written`, fault === null ? 0 : 4)])
     const impossible = await session.read((dialect) => impossibleCollections(dialect, config.collections))
     tell(impossible.map((text) => finding('configuration', text, 2)))
