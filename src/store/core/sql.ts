@@ -159,7 +159,7 @@ export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A text as SQLite reads it, and PostgreSQL where it has no backslash. */
+/** A text as both databases read it. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }

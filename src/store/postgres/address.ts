@@ -38,6 +38,7 @@ export function clientConfig({
     TimeZone: 'UTC',
     DateStyle: 'ISO',
     extra_float_digits: '1',
+    standard_conforming_strings: 'on',
     jit: 'off',
     // A worker that is halted in the middle of a transaction keeps no locks, and its idle connections stay.
     idle_in_transaction_session_timeout: '20000',

@@ -1,7 +1,17 @@
 import { JobError } from '../../errors.ts'
 import { printable } from '../../text.ts'
 import { type Column, parseSqlitePath } from '../columns/column.ts'
-import { type Dialect, type ElementSql, exec, one, quoted, type Rule, run, SQL_TYPES } from '../core/sql.ts'
+import {
+  type Dialect,
+  type ElementSql,
+  exec,
+  literal,
+  one,
+  quoted,
+  type Rule,
+  run,
+  SQL_TYPES,
+} from '../core/sql.ts'
 import { isRefusal } from './errors.ts'
 import { POSTGRES_LIMITS, storable, storableJson } from './storable.ts'
 
@@ -39,11 +49,6 @@ WHERE json_typeof(e.value) = 'object'`,
     return `CASE WHEN ${isNumber(TEXT)} AND length(${text}) <= 15
     THEN CASE WHEN ${isSafe} OR ${text} ~ '[.eE]' AND abs(${number}) <= ${GREATEST} THEN ${text}::double precision END END`
   },
-}
-
-/** A text as a constant of SQL. */
-function literal(text: string): string {
-  return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }
 
 export const POSTGRES: Dialect = {
