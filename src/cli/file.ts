@@ -2,10 +2,10 @@ import path from 'node:path'
 import { createBudgets } from '../store/core/budgets.ts'
 import { publishFailure } from '../store/core/publication.ts'
 import type { MirrorFacts } from '../store/core/status.ts'
-import type { Connection } from '../store/sqlite/driver.ts'
+import { type Connection, runRule } from '../store/sqlite/driver.ts'
 import { freeBytes, fullDisk, translatingErrors, unwritableNow } from '../store/sqlite/errors.ts'
 import { inspectHeader, openForReading, openForWriting, strangerFault } from '../store/sqlite/open.ts'
-import { askFile, assertReadingSql, queryFile, readFileFacts, typesOf } from '../store/sqlite/read.ts'
+import { assertReadingSql, queryFile, readFileFacts, typesOf } from '../store/sqlite/read.ts'
 import { createLockWait, runnerOn } from '../store/sqlite/runner.ts'
 import type { Database } from './mirror.ts'
 import { type MirrorPlace, noMirror } from './place.ts'
@@ -22,7 +22,6 @@ export async function openFile(file: string, runtime: Runtime): Promise<Database
   const runner = runnerOn(connection, runtime)
   return {
     runner,
-    place: file,
     budgets: createBudgets(runner),
     async probe() {
       // Any read shows whether the mirror can be read; what it returns is not needed.
@@ -77,7 +76,7 @@ export async function readFile(place: MirrorPlace, read: (reader: Reader) => Pro
   try {
     await read({
       isThere: () => translatingErrors(database, () => inspectHeader(database)).kind !== 'none',
-      ask: async (rule) => askFile(opened(), rule),
+      ask: async (rule) => translatingErrors(database, () => runRule(opened(), rule)),
       async query(sql, parameters) {
         const values = valuesOf(parameters)
         if (connection === null) assertReadingSql(sql, values)

@@ -40,8 +40,6 @@ export interface OpenMirror extends Pick<Database, 'probe' | 'facts' | 'openQueu
 /** What a file and a server do each in its own way. */
 export interface Database extends Pick<TokenOptions, 'budgets'> {
   runner: Runner
-  /** Where it is, for messages. */
-  place: string
   /** Why the mirror cannot be written now; null: it can. Throws MirrorError where it cannot be read. */
   probe(): Promise<string | null>
   facts(): Promise<MirrorFacts>
@@ -56,13 +54,13 @@ export async function openMirror({ config, runtime, log, address }: OpenOptions)
   const database = postgres
     ? await (await import('./postgres.ts')).openServer(postgres, runtime, log)
     : await (await import('./file.ts')).openFile(config.database, runtime)
-  const { runner, place, budgets } = database
+  const { runner, budgets } = database
   const { dialect, isLocal, now } = runner
   try {
     const salt = await runner.writing(function* () {
       // One worker after another: several at once could each find no address.
       if (!isLocal) yield* exec(['LOCK TABLE sync_settings IN SHARE ROW EXCLUSIVE MODE'])
-      if (address) yield* claimAddress(api.baseUrl, address === 'accept', place)
+      if (address) yield* claimAddress(api.baseUrl, address === 'accept', config.database)
       yield* makeConfigured(dialect, collections)
       return yield* makeSalt(runtime.randomHex)
     })

@@ -53,7 +53,6 @@ export async function openServer(
   let queue: WorkQueue | null = null
   return {
     runner: runnerOn(server, { now: server.clock.now, signal: runtime.signal }),
-    place: settings.shown,
     budgets: serverBudgets(server),
     async probe() {
       await within(PROBE_MS, server.once(exec(['SELECT 1 FROM sync_settings LIMIT 1'])))

@@ -18,14 +18,10 @@ const NETWORK =
 /** What the pool says where each of its connections waits for an answer. */
 const ALL_IN_USE = /^timeout exceeded/
 
-function isNetwork({ code, message }: { code: string; message: string }): boolean {
-  return NETWORK.test(code || message)
-}
-
 /** Whether the same statement may succeed later, once the server is back. */
 export function isAway(error: unknown): boolean {
-  const failure = failureOf(error)
-  return AWAY.test(failure.code) || isNetwork(failure)
+  const { code, message } = failureOf(error)
+  return AWAY.test(code) || NETWORK.test(code || message)
 }
 
 /** Whether the server is there but ends this statement, by a time-out for example: it may succeed later, or never. */
@@ -75,13 +71,11 @@ const CURES: Readonly<Record<string, (address: PostgresAddress) => string>> = {
 /** Returns an error of ours for one of pg's. */
 export function translate(address: PostgresAddress, error: unknown): unknown {
   if (error instanceof KnownError || error instanceof UsageError) return error
-  const failure = failureOf(error)
-  const { code, message } = failure
+  const { code, message } = failureOf(error)
   const server = serverAt(address)
   const state = `(SQLSTATE ${code})`
   const cure = CURES[code]?.(address)
   if (cure !== undefined) return new MirrorError(`${server} ${cure} ${state}`)
-  if (code.startsWith('57P')) return new MirrorError(`${server} is shutting down or starting up ${state}`)
   if (REFUSES_SETTINGS.test(message)) return new MirrorError(`${server} ${BEHIND_POOLER}`)
   if (ALL_IN_USE.test(message))
     return new MirrorError(

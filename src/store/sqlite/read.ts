@@ -2,7 +2,6 @@ import { UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
 import type { IsAlive } from '../core/leases.ts'
 import { distinctNames, firstWord, type Rows, type Value } from '../core/query.ts'
-import type { Rule } from '../core/sql.ts'
 import { type ListRow, type MirrorFacts, neverSynced, storedFacts } from '../core/status.ts'
 import { type Connection, runRule } from './driver.ts'
 import { translate, translatingErrors } from './errors.ts'
@@ -28,15 +27,6 @@ export function readFileFacts(connection: Connection, isAlive: IsAlive, now: num
     return { jobs, daemons: [], misfits: [], unpublished: null }
   })
   return translatingErrors(connection.name, read)
-}
-
-/** Runs a rule that reads. Throws UsageError for a view that a user has made over what is no longer there. */
-export function askFile<T>(connection: Connection, rule: Rule<T>): T {
-  try {
-    return runRule(connection, rule)
-  } catch (error) {
-    throw wrongSql(error, connection.name)
-  }
 }
 
 /** The values of `:NAME`, `@NAME` and `$NAME`, by name. */
