@@ -4,7 +4,7 @@ import { exec } from '../store/core/sql.ts'
 import { type MirrorFacts, storedFacts } from '../store/core/status.ts'
 import { serverAt } from '../store/postgres/address.ts'
 import { serverBudgets } from '../store/postgres/clock.ts'
-import { askBy, runRule } from '../store/postgres/connections.ts'
+import { runRule } from '../store/postgres/connections.ts'
 import { holdsMirror, makeSchema } from '../store/postgres/migrate.ts'
 import { isUnknownName, meaningOfSql, stream, withPlaceholders } from '../store/postgres/query.ts'
 import type { WorkQueue } from '../store/postgres/queue.ts'
@@ -76,7 +76,7 @@ export async function openServer(
 
 function factsOn(server: Server, { isAlive }: Runtime): Promise<MirrorFacts> {
   const rule = storedFacts(isAlive, server.clock.now())
-  return server.readOnce((query) => runRule(askBy(query), rule))
+  return server.readOnce((ask) => runRule(ask, rule))
 }
 
 /** What `status` reads; null if the schema holds no mirror yet. */
@@ -93,10 +93,10 @@ export function readServer(
   const none = noMirror(settings.shown)
   return toRead(settings, runtime, (server, isThere) =>
     server.readOnce(
-      (send) =>
+      (ask, send) =>
         read({
           isThere: () => isThere,
-          ask: (rule) => (isThere ? runRule(askBy(send), rule) : Promise.reject(none)),
+          ask: (rule) => (isThere ? runRule(ask, rule) : Promise.reject(none)),
           async query(...asked) {
             const rows = await stream(send, withPlaceholders(...asked))
             if (!isThere) throw none

@@ -23,16 +23,8 @@ export function serverAt({ host, port }: Pick<PostgresAddress, 'host' | 'port'>)
 }
 
 /** What pg connects with. Throws MirrorError for a file that cannot be read. */
-export function clientConfig({
-  host,
-  port,
-  user,
-  database,
-  schema,
-  tls,
-  authority,
-  password,
-}: PostgresAddress) {
+export function clientConfig(address: PostgresAddress) {
+  const { host, port, user, database, schema, tls, authority, password } = address
   const settings = {
     search_path: schema,
     TimeZone: 'UTC',

@@ -81,14 +81,7 @@ export const POSTGRES: Dialect = {
   relationNamed: (names) =>
     one(
       `
-        SELECT
-          CASE
-            WHEN relkind IN ('r', 'p', 'f') THEN 'table'
-            WHEN relkind = 'v' THEN 'view'
-            WHEN relkind = 'm' THEN 'materialized view'
-            ELSE 'index or sequence'
-          END AS kind,
-          relname AS name
+        SELECT CASE relkind WHEN 'v' THEN 'view' ELSE 'relation' END AS kind, relname AS name
         FROM pg_class
         JOIN json_array_elements_text(:names::json) AS wanted (name) ON relname = wanted.name
         WHERE relnamespace = current_schema()::regnamespace

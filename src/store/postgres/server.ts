@@ -2,7 +2,7 @@ import { MirrorError, systemCode } from '../../errors.ts'
 import { one, type Rule, type Runner } from '../core/sql.ts'
 import { type PostgresAddress, serverAt } from './address.ts'
 import { createServerClock, type ServerClock } from './clock.ts'
-import { type Ask, type Connection, createConnections, type Query, runRule } from './connections.ts'
+import { type Ask, askBy, type Connection, createConnections, type Query, runRule } from './connections.ts'
 import { POSTGRES, SERVER_TIME } from './driver.ts'
 import { BEHIND_POOLER, READ_ONLY, translate } from './errors.ts'
 import { createPersistence, type Patience } from './waiting.ts'
@@ -17,10 +17,10 @@ export interface Server {
   write<T>(begin: () => Rule<T>): Promise<T>
   /** The same for a task that reads something else as well. */
   transaction<T>(task: (ask: Ask) => Promise<T>): Promise<T>
-  /** Runs a rule in a transaction, tried once. */
+  /** Runs a rule that only reads, tried once. */
   once<T>(rule: Rule<T>): Promise<T>
   /** Runs a task that only reads, on one snapshot, tried once. `meaning`: what an error of a statement means for it. */
-  readOnce<T>(task: (query: Query) => Promise<T>, meaning?: (error: unknown) => unknown): Promise<T>
+  readOnce<T>(task: (ask: Ask, query: Query) => Promise<T>, meaning?: (error: unknown) => unknown): Promise<T>
   /** Runs statements of a library, with pg's own results and errors. */
   plain(text: string, values?: readonly unknown[]): Promise<unknown>
   close(): Promise<void>
@@ -158,13 +158,7 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
     read: (rule) => runRule((statement) => persist(() => on(({ ask }) => ask(statement))), rule),
     write: (begin) => transaction((ask) => runRule(ask, begin())),
     transaction,
-    once: (rule) =>
-      on(async ({ query, ask }) => {
-        await query('BEGIN')
-        const result = await runRule(ask, rule)
-        await query('COMMIT')
-        return result
-      }).catch(translated),
+    once: (rule) => on(({ ask }) => runRule(ask, rule)).catch(translated),
     readOnce: (task, meaning = (error) => error) =>
       on(async (connection) => {
         // Only errors of statements are translated: others, such as that of a closed output, have the same codes as errors of the network.
@@ -173,7 +167,7 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
         // Without it the server would notice a client that is gone only when it sends rows. Not every system can look.
         await connection.query("SET client_connection_check_interval = '1s'").catch(() => {})
         await query(BEGIN_READING)
-        const result = await task(query)
+        const result = await task(askBy(query), query)
         // Nothing must be written, and EXPLAIN ANALYZE writes what it explains even in a transaction that can only read.
         await query('ROLLBACK')
         return result

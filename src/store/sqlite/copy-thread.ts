@@ -6,7 +6,7 @@ import { OF_EVERY_MIRROR } from '../core/query.ts'
 import { quoted } from '../core/sql.ts'
 import type { CopyTask } from './copy.ts'
 import { type Connection, runRule } from './driver.ts'
-import { COPY_ID, connect } from './open.ts'
+import { COPY_ID, connect, isCurrentMirror } from './open.ts'
 import { typesOf } from './read.ts'
 import { ANALYZED_ROWS } from './runner.ts'
 
@@ -22,8 +22,7 @@ function fillCopy({ mirror, target, publishMode }: CopyTask): void {
   const copy = connect(target)
   copy.exec(WHILE_MADE)
   if (publishMode !== null) makeReadable(copy)
-  // Not in the copy of a published file.
-  else if (relationsOf(copy, 'table').includes('sync_workers')) forgetOrigin(copy)
+  else if (isCurrentMirror(copy)) forgetOrigin(copy)
   copy.pragma('journal_mode = DELETE')
   copy.close()
 }
