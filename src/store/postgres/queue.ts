@@ -2,7 +2,6 @@ import { PgBoss } from 'pg-boss'
 import type { Queue } from '../../schedule/workers.ts'
 import { one } from '../core/sql.ts'
 import { runRule } from './connections.ts'
-import { translate } from './errors.ts'
 import { lockSchema } from './migrate.ts'
 import type { Server } from './server.ts'
 
@@ -34,15 +33,10 @@ export interface WorkQueue extends Queue {
 
 /** Starts pg-boss, on the connections of the mirror, which wait for a server that is away. `onTrouble` gets what its maintenance met. All throw MirrorError. */
 export async function openQueue(server: Server, onTrouble: (error: unknown) => void): Promise<WorkQueue> {
-  const { address } = server
-  const translated = <T>(answer: Promise<T>): Promise<T> =>
-    answer.catch((error: unknown) => {
-      throw translate(address, error)
-    })
   const boss = await server.transaction(async (ask) => {
     // Workers that start at once make the queue one after another: pg-boss alone met a conflict there.
-    await runRule(ask, lockSchema(address.schema))
-    return startBoss(server, (error) => onTrouble(translate(address, error)))
+    await runRule(ask, lockSchema(server.address.schema))
+    return startBoss(server, onTrouble)
   })
   return {
     async send(name, entries) {
@@ -51,22 +45,21 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
         singletonKey: key,
         group: { id: budget },
       }))
-      if (jobs.length > 0) await translated(boss.insert(name, jobs))
+      if (jobs.length > 0) await boss.insert(name, jobs)
     },
     async take(name, most) {
       const options = { batchSize: most, groupConcurrency: MOST_OF_BUDGET }
-      const jobs = await translated(boss.fetch<{ key: string }>(name, options))
+      const jobs = await boss.fetch<{ key: string }>(name, options)
       return jobs.map(({ id, retryCount, data: { key } }) => ({ id, retryCount, key }))
     },
     async touch(name, claims) {
       // Its types do not have the ids.
-      const { settled } = (await translated(boss.touch(name, [...claims]))) as { settled?: string[] }
+      const { settled } = (await boss.touch(name, [...claims])) as { settled?: string[] }
       return new Set(settled)
     },
     // `retryCount` tells this handing-out of the entry from others.
-    finish: async (name, claim) => void (await translated(boss.complete(name, claim))),
-    giveBack: async (name, claim) =>
-      void (await translated(boss.fail(name, claim, { reason: 'given back' }))),
+    finish: async (name, claim) => void (await boss.complete(name, claim)),
+    giveBack: async (name, claim) => void (await boss.fail(name, claim, { reason: 'given back' })),
     close: () => boss.stop({ graceful: false }),
   }
 }

@@ -21,7 +21,7 @@ export interface Server {
   once<T>(rule: Rule<T>): Promise<T>
   /** Runs a task that only reads, on one snapshot, tried once. `meaning`: what an error of a statement means for it. */
   readOnce<T>(task: (ask: Ask, query: Query) => Promise<T>, meaning?: (error: unknown) => unknown): Promise<T>
-  /** Runs statements of a library, with pg's own results and errors. */
+  /** Runs statements of a library, with pg's own results. */
   plain(text: string, values?: readonly unknown[]): Promise<unknown>
   close(): Promise<void>
 }
@@ -173,11 +173,8 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
         return result
       }, connections.open().catch(translated)),
     plain: (text, values) =>
-      persist(
-        // Several statements at once can have no values.
-        () => on(({ query }) => query(values ? { text, values: [...values] } : text)),
-        (error) => error,
-      ),
+      // Several statements at once can have no values.
+      persist(() => on(({ query }) => query(values ? { text, values: [...values] } : text))),
     close: connections.close,
   }
 }

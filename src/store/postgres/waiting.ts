@@ -27,13 +27,8 @@ const MOST_CONFLICTS = 20
 /** Tries of a statement that the server ends each time, by its statement_timeout for example: about a minute. */
 const MOST_REFUSED = 15
 
-/** Repeats a task until the server is there and nothing conflicts. `meaning`: what the caller gets for an error that no repetition helps; else ours. */
-export type Persist = <T>(task: () => Promise<T>, meaning?: (error: unknown) => unknown) => Promise<T>
-
-export function createPersistence(
-  address: PostgresAddress,
-  { elapsed, sleep, signal, report }: Patience,
-): Persist {
+/** Returns a function that repeats a task until the server is there and nothing conflicts. It throws our errors. */
+export function createPersistence(address: PostgresAddress, { elapsed, sleep, signal, report }: Patience) {
   /** Whether the server was away at the last try of any task. */
   let isAwayNow = false
   const isTimeToStop = createStopWatch(signal, elapsed)
@@ -52,7 +47,7 @@ export function createPersistence(
     toldAt = elapsed()
   }
 
-  return async (task, meaning = (error) => translate(address, error)) => {
+  return async <T>(task: () => Promise<T>): Promise<T> => {
     let [conflicts, refused, waitMs] = [0, 0, 0]
     for (;;) {
       // Each further try would take its time, and there may be many of them.
@@ -69,7 +64,8 @@ export function createPersistence(
       } catch (error) {
         if (isConflict(error) && conflicts++ < MOST_CONFLICTS) continue
         // A list that fails is seen, and read again at its next time; one that waits forever is not.
-        if (!isAway(error) || (isRefusedEachTime(error) && ++refused >= MOST_REFUSED)) throw meaning(error)
+        if (!isAway(error) || (isRefusedEachTime(error) && ++refused >= MOST_REFUSED))
+          throw translate(address, error)
         isAwayNow = true
         assertPatience()
         tell(error)
