@@ -34,15 +34,14 @@ const FETCHED_ROWS = 500
 
 /** Runs a statement. The server takes a SELECT, WITH, VALUES or TABLE for a cursor, and nothing else; a plan needs none. One at a time. */
 export async function stream(query: Query, { text, values }: UserStatement): Promise<Rows> {
-  const isPlan = ['EXPLAIN', 'SHOW'].includes(firstWord(text))
-  if (!isPlan) await ask(query, `DECLARE "_read" NO SCROLL CURSOR FOR ${text}`, values)
+  if (['EXPLAIN', 'SHOW'].includes(firstWord(text))) {
+    const { rows, ...head } = await ask(query, text, values)
+    return { ...head, batches: [rows] }
+  }
+  await ask(query, `DECLARE "_read" NO SCROLL CURSOR FOR ${text}`, values)
   const next = () => ask(query, `FETCH ${FETCHED_ROWS} FROM "_read"`, [])
-  const { rows: first, ...head } = isPlan ? await ask(query, text, values) : await next()
+  const { rows: first, ...head } = await next()
   async function* batches(): AsyncIterable<Value[][]> {
-    if (isPlan) {
-      yield first
-      return
-    }
     for (let rows = first; rows.length > 0; { rows } = await next()) yield rows
     await ask(query, 'CLOSE "_read"', [])
   }
