@@ -26,7 +26,7 @@ export function* makeSchema(server: Server): Rule<boolean> {
 /** Any number that nothing else uses for a lock. All versions share it. */
 const LOCK = 919_553_173
 
-/** Makes others that would make or migrate the tables of a schema, or of its queue, wait for the end of this transaction. */
+/** Makes others that would make or migrate the tables of a schema wait for the end of this transaction. */
 export function* lockSchema(schema: string): Rule<void> {
   yield* one('SELECT pg_advisory_xact_lock(:lock, hashtext(:schema))', { lock: LOCK, schema })
 }

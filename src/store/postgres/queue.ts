@@ -33,10 +33,12 @@ export interface WorkQueue extends Queue {
 
 /** Starts pg-boss, on the connections of the mirror, which wait for a server that is away. `onTrouble` gets what its maintenance met. All throw MirrorError. */
 export async function openQueue(server: Server, onTrouble: (error: unknown) => void): Promise<WorkQueue> {
+  // Its own: the tables of pg-boss are `job`, `queue` and `version`, and a collection may have such a name.
+  const schema = `${server.address.schema}_queue`
   const boss = await server.transaction(async (ask) => {
     // Workers that start at once make the queue one after another: pg-boss alone met a conflict there.
-    await runRule(ask, lockSchema(server.address.schema))
-    return startBoss(server, onTrouble)
+    await runRule(ask, lockSchema(schema))
+    return startBoss(server, schema, onTrouble)
   })
   return {
     async send(name, entries) {
@@ -64,9 +66,12 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
   }
 }
 
-/** Makes and migrates the schema of pg-boss, which is its own: its tables are `job`, `queue` and `version`, and a collection may have such a name. */
-async function startBoss(server: Server, onTrouble: (error: unknown) => void): Promise<PgBoss> {
-  const schema = `${server.address.schema}_queue`
+/** Makes and migrates the schema of pg-boss. */
+async function startBoss(
+  server: Server,
+  schema: string,
+  onTrouble: (error: unknown) => void,
+): Promise<PgBoss> {
   const boss = new PgBoss({
     schema,
     // Several statements have several results, as pg-boss expects.
