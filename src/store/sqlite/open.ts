@@ -55,8 +55,7 @@ function versionOf(connection: Connection, file: string): number {
   const id = connection.pragma('application_id', { simple: true })
   if (id !== APPLICATION_ID && id !== COPY_ID)
     throw new MirrorError(
-      `${file} is a mirror, but the write-ahead log beside it (${file}-wal) is another database's; both are left as they ` +
-        'are. Move the log away, with its -shm, and run the command again',
+      `${file}-wal is the log of another database: move it away, with the -shm beside it, and run the command again`,
     )
   const version = schemaVersion(connection)
   assertKnownVersion(version, file)

@@ -112,7 +112,7 @@ it.each<[string, RegExp, (file: string) => void]>([
   ],
   [
     'a mirror with the WAL of another database',
-    /the write-ahead log beside it .* is another database's.*Move the log away/,
+    /-wal is the log of another database: move it away/,
     giveWalOfAnother,
   ],
   ['a truncated mirror', DAMAGED, truncate],
