@@ -17,7 +17,9 @@ export async function run(runtime: Invocation, options: JobSelection & { wait?: 
   await assertMirror(config, runtime)
   return inSession(runtime, { config }, async ({ eachJob }) => {
     const results = await eachJob(jobs, signal, (reading) => verifyJob({ ...reading, waitForOwner }))
-    for (const line of results.flatMap(differenceLines)) stdout.write(`${line}\n`)
+    // What lists cannot be read by for one cause is told once, as in the log.
+    for (const [first, ...others] of Map.groupBy(results, (one) => one.error?.shared || one).values())
+      for (const line of first ? differenceLines(first, others.length) : []) stdout.write(`${line}\n`)
     return signal.aborted ? exitCodeOfStop(signal) : worstExitCode(results.map(exitCodeOf))
   })
 }
@@ -33,11 +35,15 @@ function exitCodeOf({ differences, error }: VerifyResult): number {
 /**
  * What `verify` prints of a job: one line per difference (kind, job, key, paths), then a summary. Values are left out, since they
  * may be personal data.
+ * @param alike How many other lists could not be read for the same cause.
  */
-export function differenceLines({ job, differences, error }: VerifyResult): string[] {
+export function differenceLines({ job, differences, error }: VerifyResult, alike = 0): string[] {
   const name = `${printable(job.organization.name, 40)} ${job.collection.name}`
+  const more = alike === 0 ? '' : ` and ${counted(alike, 'more list')}`
   if (!differences)
-    return [`${name}: not verified: ${error ? `${error.code}: ${printable(error.message, 500)}` : 'stopped'}`]
+    return [
+      `${name}${more}: not verified: ${error ? `${error.code}: ${printable(error.message, 500)}` : 'stopped'}`,
+    ]
   return [
     ...differences.listed.map((one) => `${one.kind} ${name} ${differenceText(one)}`),
     `${name}: ${summaryText(differences)}`,
