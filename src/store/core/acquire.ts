@@ -3,7 +3,7 @@ import type { Coverage, Job } from '../../sync/types.ts'
 import { JOIN_COMPLETE, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
 import { assertAddressKept } from './settings.ts'
-import { type Dialect, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
+import { type Dialect, msOf, one, type Rule, run } from './sql.ts'
 import { refusalOf } from './tables.ts'
 
 // What a process that takes a job learns of it.
@@ -27,7 +27,7 @@ export function* leaseOf(dialect: Dialect, job: Job, baseUrl: string): Rule<Omit
   )
   const refusal = yield* refusalOf(dialect, job.collection)
   const row = yield* one<
-    Record<'refreshedAt' | 'lastPageAt', StoredTime | null> &
+    Record<'refreshedAt' | 'lastPageAt', string | null> &
       Record<'rowsAdded', number> & {
         refresh: string | null
         coverage: Coverage | null
@@ -41,8 +41,12 @@ export function* leaseOf(dialect: Dialect, job: Job, baseUrl: string): Rule<Omit
     refresh: row.refresh === null ? null : JSON.parse(row.refresh),
     rowsAdded: row.rowsAdded,
     // Refreshes tell pages apart by their times.
-    lastPageAt: Math.max(msOf(row.lastPageAt ?? 0), msOf(row.refreshedAt ?? 0) + 1),
+    lastPageAt: Math.max(msOrZero(row.lastPageAt), msOrZero(row.refreshedAt) + 1),
   }
+}
+
+function msOrZero(time: string | null): number {
+  return time === null ? 0 : msOf(time)
 }
 
 /** The name of the process that has a job which cannot be taken. */

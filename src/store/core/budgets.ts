@@ -1,6 +1,6 @@
 import type { StoredShare } from '../../sync/store.ts'
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
-import { all, type Dialect, msOf, one, type Rule, type Runner, run, type StoredTime, timeOf } from './sql.ts'
+import { all, type Dialect, msOf, one, type Rule, type Runner, run, timeOf } from './sql.ts'
 
 // `sync_gates`: the budgets of requests, by scope. `sync_shares`: what refreshes have used of them.
 
@@ -13,7 +13,7 @@ export interface BudgetNews {
 }
 
 interface BudgetRow extends BudgetNews {
-  closedUntil: StoredTime
+  closedUntil: string
   known: string | null
 }
 
@@ -36,7 +36,7 @@ export function createBudgets(
     async read(scope) {
       const row = await ask(() => readBudget(dialect, scope))
       return {
-        closedUntil: msOf(row?.closedUntil ?? 0),
+        closedUntil: row ? msOf(row.closedUntil) : 0,
         known: row?.known ?? null,
         version: String(row?.version ?? 0),
       }
@@ -88,7 +88,7 @@ function writeBudget(
 
 /** What the refreshes of all lists with one of these budgets have used. The column `scope` is the budget's key. */
 export function* readShares(dialect: Dialect, budgetKeys: readonly string[]): Rule<StoredShare[]> {
-  const rows = yield* all<Omit<StoredShare, 'at'> & { at: StoredTime }>(
+  const rows = yield* all<Omit<StoredShare, 'at'> & { at: string }>(
     `
       SELECT scope AS "budgetKey", at, level, version
       FROM sync_shares

@@ -1,6 +1,6 @@
 import { jobKey, partsOfProcessName } from '../../text.ts'
 import { type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
-import { all, msOf, one, type Rule, type Runner, run, type StoredTime, timeOf } from './sql.ts'
+import { all, msOf, one, type Rule, type Runner, run, timeOf } from './sql.ts'
 
 // Which process works on which job: the job's row names its owner, and `sync_workers` says when each process was heard last. A process with jobs says
 // so again every few seconds. One that died is known at once on its own machine; elsewhere it is found silent. One that was stopped, or cut off, and is
@@ -41,7 +41,7 @@ export type IsAlive = (name: string) => boolean | null
 interface Held {
   owner: string
   epoch: number
-  heardAt: StoredTime | null
+  heardAt: string | null
 }
 
 export function createLeases(options: LeaseOptions) {
@@ -49,7 +49,7 @@ export function createLeases(options: LeaseOptions) {
   const { reading, writing } = runner
   const inHand = new Set<string>()
   /** Processes that were listened to in vain, by the time when they had been heard. */
-  const silent = new Map<string, StoredTime>()
+  const silent = new Map<string, string>()
   const startedAt = timeOf(now())
   let configuration: string | null = null
   let saidAt = Number.NEGATIVE_INFINITY
@@ -256,7 +256,7 @@ export interface DaemonRecord {
 
 /** Every `start` that runs, or died since another one began, the oldest first. One that was told to stop has left no record. `now`: of the mirror. */
 export function* daemons(isAlive: IsAlive, now: number): Rule<(DaemonRecord & { name: string })[]> {
-  const rows = yield* all<Worker & { startedAt: StoredTime; configuration: string }>(`
+  const rows = yield* all<Worker & { startedAt: string; configuration: string }>(`
     SELECT name, heard_at AS "heardAt", started_at AS "startedAt", configuration
     FROM sync_workers
     WHERE configuration IS NOT NULL
@@ -265,7 +265,7 @@ export function* daemons(isAlive: IsAlive, now: number): Rule<(DaemonRecord & { 
   return rows.map(({ name, heardAt, startedAt, configuration }) => ({
     name,
     pid: Number(partsOfProcessName(name)?.pid ?? 0),
-    since: timeOf(startedAt),
+    since: startedAt,
     running: isAlive(name) ?? wasHeard(heardAt, now, 2 * IDLE_BEAT_EVERY_MS),
     configuration,
   }))
@@ -282,9 +282,9 @@ export function* livingOwners(isAlive: IsAlive, now: number): Rule<ReadonlySet<s
 
 interface Worker {
   name: string
-  heardAt: StoredTime
+  heardAt: string
 }
 
-function wasHeard(at: StoredTime, now: number, sinceMs: number): boolean {
+function wasHeard(at: string, now: number, sinceMs: number): boolean {
   return Math.abs(now - msOf(at)) <= sinceMs
 }

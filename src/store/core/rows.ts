@@ -18,7 +18,6 @@ import {
   type Rule,
   run,
   SQL_TYPES,
-  type StoredTime,
   timeOf,
   type Values,
 } from './sql.ts'
@@ -37,7 +36,7 @@ export function* lookUp(
   const ids = items.flatMap((listed) =>
     'key' in listed && keyValues(listed.key.parts, keys.keyTypes) ? [listed.id] : [],
   )
-  const rows = yield* all<{ id: string; text: string } & Record<'firstAt' | 'changedAt', StoredTime>>(
+  const rows = yield* all<{ id: string; text: string } & Record<'firstAt' | 'changedAt', string>>(
     `
       SELECT wanted.value AS id, j."_json" AS text, t."_first_seen_at" AS "firstAt", t."_changed_at" AS "changedAt"
       FROM ${dialect.each(':ids::text', 'wanted')}
@@ -91,10 +90,10 @@ export function createRowWriter(dialect: Dialect, catalog: Catalog) {
 
   function* add(organization: string, added: readonly Writing[], taken: Taken, at: string): Rule<void> {
     // When the last versions of items ended that are not live.
-    const ends = new Map<string, StoredTime>()
+    const ends = new Map<string, string>()
     if (taken.mayReturn) {
       const ids = JSON.stringify(added.map(({ upsert }) => upsert.key.id))
-      const ended = yield* all<{ id: string; ended: StoredTime }>(sql.ends, { organization, ids })
+      const ended = yield* all<{ id: string; ended: string }>(sql.ends, { organization, ids })
       for (const row of ended) ends.set(row.id, row.ended)
     }
     const typed: SqlValue[][] = []

@@ -3,7 +3,7 @@ import type { Job } from '../../sync/types.ts'
 import { jobKey } from '../../text.ts'
 import { BY_PLAN, JOIN_COMPLETE, joinLast, OF_OUTER_JOB } from '../schema.ts'
 import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
-import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
+import { all, msOf, one, type Rule, run } from './sql.ts'
 
 // `sync_runs`: one row for each attempt at a job.
 
@@ -136,7 +136,7 @@ const LAST = `
   WHERE job.configured = 1
 `
 
-type LastRow = JobNames & Record<'completedAt' | 'startedAt', StoredTime | null> & { unfinished: number }
+type LastRow = JobNames & Record<'completedAt' | 'startedAt', string | null> & { unfinished: number }
 
 type LastRuns = Record<'completedAt' | 'startedAt', number | null> & { unfinished: boolean }
 
@@ -153,6 +153,6 @@ export function* lastRuns(): Rule<(organization: string, collection: string) => 
   return (organization, collection) => byJob.get(jobKey(organization, collection)) ?? never
 }
 
-function msOrNull(time: StoredTime | null): number | null {
+function msOrNull(time: string | null): number | null {
   return time === null ? null : msOf(time)
 }

@@ -195,14 +195,11 @@ export function laterOf(time: string, other: string): string {
   return `CASE WHEN ${time} > ${other} THEN ${time} ELSE ${other} END`
 }
 
-/** A time as either database returns it: as text from a file, as epoch milliseconds from a server. */
-export type StoredTime = string | number
-
-export function msOf(time: StoredTime): number {
-  return typeof time === 'number' ? time : Date.parse(time)
+export function msOf(time: string): number {
+  return Date.parse(time)
 }
 
-/** A time as it is stored in a file and shown: ISO 8601, UTC, milliseconds. */
-export function timeOf(time: StoredTime): string {
-  return typeof time === 'string' ? time : new Date(time).toISOString()
+/** A time as it is stored and shown: ISO 8601, UTC, milliseconds. */
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString()
 }

@@ -3,7 +3,7 @@ import type { Coverage, Trigger, WalkPlan } from '../../sync/types.ts'
 import { BY_PLAN, JOIN_COMPLETE, JOIN_LAST_RUN, joinLast, OF_OUTER_JOB } from '../schema.ts'
 import { type DaemonRecord, daemons, type IsAlive, livingOwners } from './leases.ts'
 import { publishFailure } from './publication.ts'
-import { all, one, quoted, type Rule, timeOf } from './sql.ts'
+import { all, one, quoted, type Rule } from './sql.ts'
 
 // What `status` reads of the mirror.
 
@@ -121,7 +121,7 @@ function* statusRows(living: ReadonlySet<string>): Rule<StatusRow[]> {
     const running = row.owner !== null && living.has(row.owner)
     // What a process that died has left is no longer true.
     const work = running ? {} : { work: null, retry_since: null, retry_until: null, retry_error: null }
-    return { ...withTimes(row), ...work, running }
+    return { ...row, ...work, running }
   })
 }
 
@@ -141,14 +141,6 @@ const STATUS = `
     ON walk.id = coalesce((SELECT id FROM sync_walks WHERE id = run.walk_id AND status = 'open'), open.id)
   ORDER BY organizations.name, job.collection
 `
-
-/** A server returns times as numbers. */
-function withTimes<T extends object>(row: T): T {
-  const times = Object.entries(row).flatMap(([name, value]) =>
-    typeof value === 'number' && /(?:_at|as_of|_since|_until)$/.test(name) ? [[name, timeOf(value)]] : [],
-  )
-  return { ...row, ...Object.fromEntries(times) }
-}
 
 const NOTHING = Object.fromEntries(
   Object.entries({ ...LIST, ...DETAILS }).map(([name, { none }]) => [name, none]),

@@ -10,7 +10,7 @@ import type {
 } from '../../sync/store.ts'
 import type { Job, WalkOutcome } from '../../sync/types.ts'
 import { heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
-import { all, laterOf, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
+import { all, laterOf, msOf, one, type Rule, run } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
 
@@ -32,7 +32,7 @@ const WALK = `
 `
 
 type WalkRow = Omit<OpenWalk & Walk, 'rules' | 'resumed' | 'startedAt' | 'updatedAt'> &
-  Record<'startedAt' | 'updatedAt', StoredTime> & { rules: string; pages: number }
+  Record<'startedAt' | 'updatedAt', string> & { rules: string; pages: number }
 
 function walkOf({ pages, startedAt, updatedAt, rules, ...walk }: WalkRow) {
   return {
@@ -157,7 +157,7 @@ export function* readLedger(walkId: number, after: number): Rule<LedgerEntry[]> 
   type Row = Omit<LedgerEntry, 'ids' | 'resumed' | 'at'> & {
     keys: string
     resumed: number
-    readAt: StoredTime
+    readAt: string
   }
   const rows = yield* all<Row>(
     `

@@ -1,6 +1,6 @@
 import { Client, type ClientBase, Pool, type QueryConfig, type QueryResult, types } from 'pg'
 import { systemCode } from '../../errors.ts'
-import { type Rule, type Statement, withParameters } from '../core/sql.ts'
+import { type Rule, type Statement, timeOf, withParameters } from '../core/sql.ts'
 import { clientConfig, type PostgresAddress } from './address.ts'
 import { storable } from './storable.ts'
 import type { Patience } from './waiting.ts'
@@ -126,7 +126,7 @@ export async function runRule<T>(ask: Ask, rule: Rule<T>): Promise<T> {
   return next.value
 }
 
-/** Asks by prepared statements, with times as epoch milliseconds. */
+/** Asks by prepared statements, with times as a file has them. */
 export function askBy(query: Query): Ask {
   return async ({ text, values, wants }) => {
     if (wants === 'nothing') return query(text)
@@ -169,7 +169,7 @@ const { INT8, TIMESTAMPTZ }: Record<'INT8' | 'TIMESTAMPTZ', number> = types.buil
 /** Our own counts and ids are far below 2^53. */
 const getTypeParser = ((type: number, format?: 'text' | 'binary') => {
   if (type === INT8) return Number
-  if (type === TIMESTAMPTZ) return msOf
+  if (type === TIMESTAMPTZ) return (text: string) => timeOf(msOf(text))
   return format === 'binary' ? types.getTypeParser(type, 'binary') : types.getTypeParser(type, 'text')
 }) as typeof types.getTypeParser
 
