@@ -67,8 +67,8 @@ const COUNT_IN_RUN = `
     rate_limit_wait_ms = :rateLimitWaitMs
   WHERE id = :runId
   RETURNING
-    CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) THEN 1 ELSE 0 END AS "hasMissing",
-    CASE WHEN EXISTS (SELECT 1 ${OTHERS}) THEN 1 ELSE 0 END AS "hasOthers"
+    EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) AS "hasMissing",
+    EXISTS (SELECT 1 ${OTHERS}) AS "hasOthers"
 `
 
 const COUNT_IN_JOB = `UPDATE sync_jobs SET rows = rows + :added, rows_added = rows_added + :added WHERE ${OF_JOB}`
@@ -124,15 +124,9 @@ function* saveRejects(
   let count = 0
   for (const reject of rejects) {
     const names = { ...namesOf(job), id: reject.id }
-    const known = yield* one<{ isOld: number }>(
-      `
-        SELECT CASE WHEN only_refreshed = 1 THEN 0 ELSE 1 END AS "isOld"
-        FROM sync_rejects
-        WHERE ${OF_JOB} AND fingerprint = :id
-      `,
-      names,
-    )
-    if (!known || (by === 'full' && known.isOld === 0)) count++
+    const text = `SELECT only_refreshed AS "onlyRefreshed" FROM sync_rejects WHERE ${OF_JOB} AND fingerprint = :id`
+    const known = yield* one<{ onlyRefreshed: number }>(text, names)
+    if (!known || (by === 'full' && known.onlyRefreshed === 1)) count++
     const kinds = { isRefresh: by === 'refresh' ? 1 : 0, kept: by === 'full' ? 0 : 1 }
     yield* run(REJECT, { ...names, ...reject, ...kinds, page, at })
   }

@@ -27,11 +27,11 @@ export function* reasonOfMissing(
   const found = yield* one<Record<'isAlone' | 'hasOther', number>>(
     `
       SELECT
-        CASE WHEN EXISTS (SELECT 1 FROM sync_refreshed WHERE walk_id = :walkId) THEN 0 ELSE 1 END AS "isAlone",
-        CASE WHEN EXISTS (
+        NOT EXISTS (SELECT 1 FROM sync_refreshed WHERE walk_id = :walkId) AS "isAlone",
+        EXISTS (
           SELECT 1 FROM sync_walks AS other
           WHERE ${OF_JOB} AND pages > 0 AND id >= ${LAST_TRUSTED} AND (path <> walk.path OR scope <> walk.scope)
-        ) THEN 1 ELSE 0 END AS "hasOther"
+        ) AS "hasOther"
       FROM sync_walks AS walk
       WHERE id = :walkId
     `,

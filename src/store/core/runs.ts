@@ -129,7 +129,7 @@ const NOTE_FAILING = `
 const LAST = `
   SELECT
     job.organization_id AS organization, job.collection, complete.started_at AS "completedAt", planned.started_at AS "startedAt",
-    CASE WHEN EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_OUTER_JOB} AND status = 'open' AND origin = 'sync') THEN 1 ELSE 0 END AS unfinished
+    EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_OUTER_JOB} AND status = 'open' AND origin = 'sync') AS unfinished
   FROM sync_jobs AS job
   ${JOIN_COMPLETE}
   ${joinLast('sync_runs', 'planned', BY_PLAN)}

@@ -126,7 +126,7 @@ export async function runRule<T>(ask: Ask, rule: Rule<T>): Promise<T> {
   return next.value
 }
 
-/** Asks by prepared statements, with times as a file has them. */
+/** Asks by prepared statements, with values as a file has them. */
 export function askBy(query: Query): Ask {
   return async ({ text, values, wants }) => {
     if (wants === 'nothing') return query(text)
@@ -164,10 +164,11 @@ export function numbered(text: string): { text: string; parameters: string[] } {
   return { text: written, parameters }
 }
 
-const { INT8, TIMESTAMPTZ }: Record<'INT8' | 'TIMESTAMPTZ', number> = types.builtins
+const { BOOL, INT8, TIMESTAMPTZ }: Record<'BOOL' | 'INT8' | 'TIMESTAMPTZ', number> = types.builtins
 
-/** Our own counts and ids are far below 2^53. */
+/** Values as a file has them: booleans are 0 and 1, our own counts and ids are far below 2^53, times are ISO texts. */
 const getTypeParser = ((type: number, format?: 'text' | 'binary') => {
+  if (type === BOOL) return (text: string) => (text === 't' ? 1 : 0)
   if (type === INT8) return Number
   if (type === TIMESTAMPTZ) return (text: string) => timeOf(msOf(text))
   return format === 'binary' ? types.getTypeParser(type, 'binary') : types.getTypeParser(type, 'text')

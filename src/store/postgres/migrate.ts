@@ -41,7 +41,7 @@ export async function holdsMirror(server: Server): Promise<boolean> {
 }
 
 /** The table that makes a schema a mirror; null if there is none. */
-function findSettings(schema: string): Rule<{ mayRead: boolean } | null> {
+function findSettings(schema: string): Rule<{ mayRead: number } | null> {
   return one(
     `
       SELECT has_schema_privilege(schema.oid, 'USAGE') AND has_table_privilege(pg_class.oid, 'SELECT') AS "mayRead"
