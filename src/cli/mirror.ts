@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { createForgetting, type Forgetting } from '../store/core/forget.ts'
 import { createLeases, type Leases } from '../store/core/leases.ts'
 import { claimAddress } from '../store/core/settings.ts'
-import { type Dialect, exec, type Rule, type Runner } from '../store/core/sql.ts'
+import { type Dialect, exec, type Rule, type Runner, timeOf } from '../store/core/sql.ts'
 import type { MirrorFacts } from '../store/core/status.ts'
 import { createStore } from '../store/core/store.ts'
 import { makeConfigured } from '../store/core/tables.ts'
@@ -61,7 +61,7 @@ export async function openMirror({ config, runtime, log, address }: OpenOptions)
       // One worker after another: several at once could each find no address.
       if (!isLocal) yield* exec(['LOCK TABLE sync_settings IN SHARE ROW EXCLUSIVE MODE'])
       if (address) yield* claimAddress(api.baseUrl, address === 'accept', config.database)
-      yield* makeConfigured(dialect, collections)
+      yield* makeConfigured(dialect, collections, timeOf(now()))
       return yield* makeSalt(runtime.randomHex)
     })
     const sleep = (ms: number) => runtime.sleep(ms, runtime.signal)

@@ -35,14 +35,9 @@ export interface PathNode {
 export interface Catalog {
   /** Of the collection, or the view. */
   readonly name: string
-  /** Empty for a view, as what follows from it. */
-  readonly keyPaths: KeyPaths
-  readonly keyColumns: readonly string[]
-  /** INTEGER before the first key, as that can become TEXT at no cost. */
-  readonly keyTypes: readonly KeyType[]
-  /** The discovered columns, the oldest first; the keys are among them from the first key on. */
-  readonly columns: readonly Column[]
-  /** Without the keys. */
+  /** The columns of the key, in the order of its fields; none of a view. */
+  readonly keys: readonly Column[]
+  /** All others, the oldest first. */
   readonly values: readonly Column[]
   readonly limits: ColumnLimits
   /** How many columns can still be discovered. */
@@ -50,66 +45,58 @@ export interface Catalog {
   readonly root: PathNode
 }
 
-/** The fields of a collection's key in order, each as its names from the item down. */
-export type KeyPaths = readonly (readonly string[])[]
-
-export type KeyType = 'INTEGER' | 'TEXT'
-
-/** @param key The dotted paths of its fields. */
-export function splitKey(key: readonly string[]): string[][] {
-  return key.map((path) => path.split('.'))
+/** The columns of a new collection's key. Their names are chosen first, so they never depend on the items. @param key The dotted paths of its fields. */
+export function keyColumns(key: readonly string[], limits = SQLITE_LIMITS): Column[] {
+  const paths = key.map((path) => path.split('.'))
+  const wanted = paths.map((path) => columnName(path, () => false, limits))
+  const names = freeNames(wanted, limits.reservedForKeys, limits)
+  return paths.map((path, index) => {
+    const column = { name: names[index] ?? '', path: sqlitePath(path), wide: false }
+    return { ...column, type: 'INTEGER', role: 'key' }
+  })
 }
 
-/** The names of the key columns. They are chosen first, so they never depend on the items. */
-export function keyColumnNames(keyPaths: KeyPaths, limits = SQLITE_LIMITS): string[] {
-  const wanted = keyPaths.map((path) => columnName(path, () => false, limits))
-  return freeNames(wanted, limits.reservedForKeys, limits)
+/** The names of the columns that tell the rows of a collection apart. */
+export function identityOf(keys: readonly Column[]): string[] {
+  return ['_organization_id', ...keys.map(({ name }) => name)]
 }
 
+/** The parts of some items' keys. */
 type Keys = readonly (readonly KeyPart[])[]
 
-/** The types of the key columns after these keys: INTEGER as long as every value was a JSON integer, then TEXT for good. */
-function keyTypesAfter(current: readonly KeyType[], keys: Keys): KeyType[] {
-  return current.map((type, index) => (keys.every((key) => key[index]?.integer) ? type : 'TEXT'))
+/** The columns of a key after these: INTEGER as long as every value was a JSON integer, then TEXT for good. */
+function keysAfter(columns: readonly Column[], keys: Keys): Column[] {
+  return columns.map((column, index) =>
+    keys.every((key) => key[index]?.integer) ? column : { ...column, type: 'TEXT' },
+  )
 }
 
-/** Whether the key columns are noted, and hold the keys as they are. */
-export function fitsKeys({ columns, values, keyTypes }: Catalog, keys: Keys): boolean {
-  if (keys.length === 0) return true
-  const types = keyTypesAfter(keyTypes, keys)
-  return columns.length > values.length && types.every((type, index) => type === keyTypes[index])
+/** Whether the columns of the key hold these as they are. */
+export function fitsKeys({ keys: columns }: Catalog, keys: Keys): boolean {
+  return keysAfter(columns, keys).every(({ type }, index) => type === columns[index]?.type)
 }
 
-/** The values of a key as columns of these types hold them; null if an INTEGER column cannot hold one exactly: `007` is not 7. */
+/** The values of a key as its columns hold them; null if an INTEGER column cannot hold one exactly: `007` is not 7. */
 export function keyValues(
   key: readonly Pick<KeyPart, 'text'>[],
-  types: readonly KeyType[],
+  columns: readonly Pick<Column, 'type'>[],
 ): (string | bigint)[] | null {
-  const values = key.map(({ text }, index) => (types[index] === 'TEXT' ? text : integerIn(text)))
+  const values = key.map(({ text }, index) => (columns[index]?.type === 'TEXT' ? text : integerIn(text)))
   return values.every((value) => value !== null) ? values : null
 }
 
-/** @param columns As they were stored. Before the first key those of the key are missing: their names and places are reserved for them. */
-export function createCatalog(
-  columns: readonly Column[],
-  keyPaths: KeyPaths,
-  limits = SQLITE_LIMITS,
-  name = '',
-): Catalog {
+/** @param columns As they were stored. */
+export function createCatalog(columns: readonly Column[], limits = SQLITE_LIMITS, name = ''): Catalog {
   const root: PathNode = { slot: undefined, children: new Map() }
-  for (const path of keyPaths) slotAt(root, path).isKey = true
   for (const column of columns) {
     const slot = slotAt(root, parseSqlitePath(column.path))
+    if (column.role === 'key') slot.isKey = true
     if (column.role === 'value') slot.main = column
     if (column.role === 'text') slot.text = column
   }
-  const keyColumns = keyColumnNames(keyPaths, limits)
-  const keyTypes = keyColumns.map((key) =>
-    columns.some((column) => column.name === key && column.type === 'TEXT') ? 'TEXT' : 'INTEGER',
-  )
+  const keys = columns.filter(({ role }) => role === 'key')
   const values = columns.filter(({ role }) => role !== 'key')
-  const room = limits.mostColumns - keyPaths.length - values.length
-  return { name, keyPaths, keyColumns, keyTypes, columns, values, limits, room, root }
+  return { name, keys, values, limits, room: limits.mostColumns - columns.length, root }
 }
 
 /** The slot of a path; adds it if it is missing. */
@@ -136,12 +123,10 @@ export interface Extension {
  * that 20 and 19.99 on one page give one REAL column.
  */
 export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonObject[]): Extension {
-  const { keyPaths, keyColumns, limits } = before
-  const columns = withKeys(before, keys)
-  const { root, room } = createCatalog(columns, keyPaths, limits)
-  const full = columns.length + room
-  const reserved = [...limits.reserved, ...keyColumns]
-  const names = new Set([...reserved, ...columns.map(({ name }) => name)].map(foldName))
+  const { limits } = before
+  const columns = [...keysAfter(before.keys, keys), ...before.values]
+  const { root } = createCatalog(columns, limits)
+  const names = new Set([...limits.reserved, ...columns.map(({ name }) => name)].map(foldName))
   const isTaken = (name: string) => names.has(foldName(name))
   const notices: Notice[] = []
   let isChanged = false
@@ -156,13 +141,13 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
   /** No path is spelled out for what is left out: that may be millions of fields. */
   function adapt(slot: ColumnSlot | undefined, value: Leaf, field: string, above: readonly string[]): true {
     const own = ownValue(value)
-    const change = changeFor(slot, value, own, keyPaths.length > 0)
+    const change = changeFor(slot, value, own, before.keys.length > 0)
     const main = slot?.main
     if (main && (change === 'widen' || change === 'wide')) {
       slot.main = { ...main, ...(change === 'wide' ? { wide: true } : { type: 'REAL' }) }
       columns[columns.indexOf(main)] = slot.main
       isChanged = true
-    } else if (change === 'none' || columns.length >= full) return true
+    } else if (change === 'none' || columns.length >= limits.mostColumns) return true
     else if (main) {
       const name = freeName(main.name, isTaken, limits, '__text')
       slot.text = add({ name, path: main.path, type: 'TEXT', role: 'text', wide: false })
@@ -182,19 +167,8 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
     isChanged = false
     for (const item of items) everyLeaf(root, item, adapt, [])
   } while (isChanged)
-  const catalog = createCatalog(columns, keyPaths, limits, before.name)
-  return { catalog, changes: changesBetween(before.columns, columns), notices }
-}
-
-/** The columns, with the types that these keys need. */
-function withKeys({ columns, values, keyPaths, keyColumns, keyTypes }: Catalog, keys: Keys): Column[] {
-  if (keys.length === 0) return [...columns]
-  const types = keyTypesAfter(keyTypes, keys)
-  const ofKey = keyColumns.map((name, index): Column => {
-    const path = sqlitePath(keyPaths[index] ?? [])
-    return { name, path, type: types[index] ?? 'TEXT', role: 'key', wide: false }
-  })
-  return [...ofKey, ...values]
+  const changes = changesBetween([...before.keys, ...before.values], columns)
+  return { catalog: createCatalog(columns, limits, before.name), changes, notices }
 }
 
 function changesBetween(before: readonly Column[], after: readonly Column[]): ColumnChange[] {

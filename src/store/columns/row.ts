@@ -71,7 +71,7 @@ export function fitsElements(catalog: Catalog, array: readonly JsonValue[]): boo
 
 /** Whether a value needs no change of the catalog: it has its column, or there is no room for one. */
 function isInPlace(catalog: Catalog, slot: ColumnSlot | undefined, value: Leaf, own: OwnValue): boolean {
-  const change = changeFor(slot, value, own, catalog.keyPaths.length > 0)
+  const change = changeFor(slot, value, own, catalog.keys.length > 0)
   return change === 'none' || (catalog.room <= 0 && (change === 'add' || change === 'text'))
 }
 
@@ -80,7 +80,7 @@ const MOST_FIELDS = 3
 
 /** The warning of what items that were placed have no column for: there is no room for a new one. */
 export function leftOut(catalog: Catalog, items: readonly JsonObject[]): Notice[] {
-  const { name: table, limits, room, keyPaths, root } = catalog
+  const { name: table, limits, room, keys, root } = catalog
   if (room > 0) return []
   const fields = new Set<string>()
   for (const item of items)
@@ -88,7 +88,7 @@ export function leftOut(catalog: Catalog, items: readonly JsonObject[]): Notice[
       root,
       item,
       (slot, value, name, above) => {
-        if (changeFor(slot, value, ownValue(value), keyPaths.length > 0) !== 'none')
+        if (changeFor(slot, value, ownValue(value), keys.length > 0) !== 'none')
           fields.add(printable([...above, name].join('.'), 60))
         return fields.size < MOST_FIELDS
       },

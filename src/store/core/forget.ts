@@ -1,5 +1,5 @@
 import { InterruptedError } from '../../errors.ts'
-import { tableName } from '../columns/catalog.ts'
+import { identityOf, tableName } from '../columns/catalog.ts'
 import { asOwner, type JobNames, OF_JOB } from './jobs.ts'
 import type { Leases } from './leases.ts'
 import { deleteRows } from './rows.ts'
@@ -60,7 +60,7 @@ function* forgetRows(dialect: Dialect, job: JobNames): Rule<number> {
 function* forgetVersions(dialect: Dialect, job: JobNames): Rule<number> {
   const catalog = yield* knownCatalog(dialect, job.collection)
   if (!catalog) return 0
-  const key = ['_organization_id', ...catalog.keyColumns, '_ended_seq']
+  const key = [...identityOf(catalog.keys), '_ended_seq']
   return yield* deleteBatch(tableName(job.collection, 'history'), key, OF_ORGANIZATION, job)
 }
 

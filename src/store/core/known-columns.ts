@@ -1,55 +1,38 @@
-import { type Catalog, createCatalog, splitKey } from '../columns/catalog.ts'
+import { type Catalog, createCatalog } from '../columns/catalog.ts'
 import type { Column } from '../columns/column.ts'
 import { all, type Dialect, type Rule } from './sql.ts'
 
 // `sync_known_columns`: the columns of a collection's tables, and of the views of its arrays.
 
-/** A collection by its name and its key, as dotted paths. */
-export interface ConfiguredCollection {
-  name: string
-  key: readonly string[]
-}
-
-/** The view of an array of objects: `orders__items`. */
-export interface ArrayView {
-  arrayColumn: string
-  /** The fields of its elements. What does not fit their types is null in the view. */
-  catalog: Catalog
-}
-
-/** The views of a collection's arrays, by their columns. */
-export type ArrayViews = ReadonlyMap<string, ArrayView>
-
 /** What is known of the columns of a collection. */
 export interface KnownColumns {
   catalog: Catalog
-  views: ArrayViews
+  /**
+   * The views of arrays of objects (`orders__items`), each by the column of the array: the fields of the elements. What does not fit their types is
+   * null in the view.
+   */
+  views: ReadonlyMap<string, Catalog>
 }
 
 type Row = Omit<Column, 'wide'> & { wide: number; view: string; arrayColumn: string }
 
-export function* loadColumns(
-  { sequence, limits }: Dialect,
-  { name, key }: ConfiguredCollection,
-): Rule<KnownColumns> {
+export function* loadColumns({ sequence, limits }: Dialect, collection: string): Rule<KnownColumns> {
   const rows = yield* all<Row>(
     `
       SELECT view, array_column AS "arrayColumn", "column" AS name, path, type, role, wide
       FROM sync_known_columns
-      WHERE collection = :name
+      WHERE collection = :collection
       ORDER BY ${sequence}
     `,
-    { name },
+    { collection },
   )
-  const views = new Map<string, ArrayView>()
   const byArray = Map.groupBy(rows, (row) => row.arrayColumn)
+  const views = new Map<string, Catalog>()
   for (const [arrayColumn, fields] of byArray)
-    if (arrayColumn !== '') {
-      const catalog = createCatalog(fields.map(columnOf), [], limits, fields[0]?.view)
-      views.set(arrayColumn, { arrayColumn, catalog })
-    }
+    if (arrayColumn !== '')
+      views.set(arrayColumn, createCatalog(fields.map(columnOf), limits, fields[0]?.view))
   const columns = (byArray.get('') ?? []).map(columnOf)
-  return { catalog: createCatalog(columns, splitKey(key), limits, name), views }
+  return { catalog: createCatalog(columns, limits, collection), views }
 }
 
 function columnOf({ name, path, type, role, wide }: Row): Column {

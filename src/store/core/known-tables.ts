@@ -4,10 +4,10 @@ import type { KeyPart } from '../../sync/items.ts'
 import type { Notice } from '../../sync/types.ts'
 import { extendCatalog, fitsKeys } from '../columns/catalog.ts'
 import { leftOut, type TypedRow, toRow } from '../columns/row.ts'
-import { type ConfiguredCollection, type KnownColumns, loadColumns } from './known-columns.ts'
+import { type KnownColumns, loadColumns } from './known-columns.ts'
 import { createRowWriter, type RowWriter } from './rows.ts'
-import { type Dialect, one, type Rule, type Runner, run } from './sql.ts'
-import { changeColumns, ensureTables, hasTables } from './tables.ts'
+import { type Dialect, one, type Rule, type Runner, run, timeOf } from './sql.ts'
+import { type ConfiguredCollection, changeColumns, ensureTables, hasTables } from './tables.ts'
 import { fitsView, growViews, makeViews } from './views.ts'
 
 // The tables and views of a collection grow where they cannot hold the items that come. A process knows them as it read them last: each
@@ -27,7 +27,7 @@ export interface KnownTables extends KnownColumns {
 }
 
 /** What this process knows of the tables of all collections. */
-export function createTables({ dialect, isLocal, reading, writing }: Runner) {
+export function createTables({ dialect, isLocal, now, reading, writing }: Runner) {
   const known = new Map<string, KnownTables>()
 
   /** The tables of a collection as this process knows them; they are made on the first use. */
@@ -35,10 +35,10 @@ export function createTables({ dialect, isLocal, reading, writing }: Runner) {
     const before = known.get(collection.name)
     if (before) return before
     if (!(await reading(hasTables(collection)))) {
-      const refusal = await writing(() => ensureTables(dialect, collection))
+      const refusal = await writing(() => ensureTables(dialect, collection, timeOf(now())))
       if (refusal) throw refusal
     }
-    const tables = await reading(knownTables(dialect, collection))
+    const tables = await reading(knownTables(dialect, collection.name))
     known.set(collection.name, tables)
     return tables
   }
@@ -57,11 +57,10 @@ export function createTables({ dialect, isLocal, reading, writing }: Runner) {
   }
 }
 
-export function* knownTables(dialect: Dialect, collection: ConfiguredCollection): Rule<KnownTables> {
-  const { name } = collection
+export function* knownTables(dialect: Dialect, name: string): Rule<KnownTables> {
   // First, so that a change between the two is noticed later.
   const version = yield* versionOf(name)
-  const known = yield* loadColumns(dialect, collection)
+  const known = yield* loadColumns(dialect, name)
   return { ...known, write: createRowWriter(dialect, known.catalog), version }
 }
 
@@ -100,25 +99,19 @@ export interface Fitted {
 }
 
 /** Changes the tables of a collection, which cannot hold the items, and returns the typed rows of these. `at`: ISO 8601. */
-export function* fitTables(
-  dialect: Dialect,
-  collection: ConfiguredCollection,
-  wanted: WantedItems,
-  at: string,
-): Rule<Fitted> {
-  const { name } = collection
+export function* fitTables(dialect: Dialect, name: string, wanted: WantedItems, at: string): Rule<Fitted> {
   // One process at a time changes a collection; the others then find what they need.
   yield* run('UPDATE sync_collections SET version = version + 1 WHERE name = :name', { name })
   const { keys, items } = wanted
-  const known = yield* loadColumns(dialect, collection)
+  const known = yield* loadColumns(dialect, name)
   const { catalog, changes, notices } = extendCatalog(known.catalog, keys, items)
   if (changes.length > 0) {
     yield* changeColumns(dialect, name, changes, at)
     yield* makeViews(dialect, { ...known, catalog })
   }
   const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
-  yield* growViews(dialect, catalog, known.views, arrays, at)
-  const grown = yield* knownTables(dialect, collection)
+  yield* growViews(dialect, { ...known, catalog }, arrays, at)
+  const grown = yield* knownTables(dialect, name)
   const typed = typedRows(dialect, grown, wanted)
   if (!typed) throw new Error(`the tables of ${name} were changed, and still cannot hold the items`)
   return { tables: grown, typed, notices }
@@ -126,11 +119,11 @@ export function* fitTables(
 
 /** Warns of fields that the tables and views have no room for. */
 export function noticesOfFull({ tables, typed }: Fitted, { items }: WantedItems): Notice[] {
-  const full = [...tables.views.values()].filter(({ catalog }) => catalog.room <= 0)
-  const ofViews = full.flatMap(({ arrayColumn, catalog }) => {
+  const full = [...tables.views].filter(([, view]) => view.room <= 0)
+  const ofViews = full.flatMap(([arrayColumn, view]) => {
     const arrays = typed.flatMap((row) => row.arrays.filter(({ column }) => column === arrayColumn))
     return leftOut(
-      catalog,
+      view,
       arrays.flatMap(({ array }) => array.filter(isJsonObject)),
     )
   })

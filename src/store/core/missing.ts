@@ -107,7 +107,7 @@ export function* removeMissing(dialect: Dialect, job: Job, runId: number, at: st
   if (!catalog || leaving.length === 0) return true
   const values = { ...names, keys: JSON.stringify(leaving.map(({ key }) => key)) }
   const typed = quoted(name)
-  const isLeaving = `t."_organization_id" = :organization::text AND ${dialect.hasId(catalog, 't', 'gone.value')}`
+  const isLeaving = `t."_organization_id" = :organization::text AND ${dialect.hasId(catalog.keys, 't', 'gone.value')}`
   const rows = yield* all<{ row: number }>(
     `SELECT t."_row" AS "row" FROM ${dialect.each(':keys::text', 'gone')} CROSS JOIN ${typed} AS t WHERE ${isLeaving}`,
     values,

@@ -1,5 +1,5 @@
 import type { Job } from '../../sync/types.ts'
-import { tableName } from '../columns/catalog.ts'
+import { identityOf, tableName } from '../columns/catalog.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
 import { BATCH_ROWS, type Dialect, deleteBatch, type Rule, run } from './sql.ts'
 import { knownCatalog } from './tables.ts'
@@ -83,7 +83,7 @@ export function* pruneHistory(
   if (!catalog) return true
   const pruned = yield* deleteBatch(
     tableName(collection.name, 'history'),
-    ['_organization_id', ...catalog.keyColumns, '_ended_seq'],
+    [...identityOf(catalog.keys), '_ended_seq'],
     '"_organization_id" = :organization AND "_valid_to" < :end ORDER BY "_valid_to"',
     { organization: organization.id, end },
   )

@@ -1,8 +1,8 @@
 import type { Key, ListedItem, StoredItem } from '../../sync/items.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { type Catalog, keyValues, tableName } from '../columns/catalog.ts'
-import { type SqlValue, sqlitePath } from '../columns/column.ts'
+import { type Catalog, identityOf, keyValues, tableName } from '../columns/catalog.ts'
+import { type Column, type SqlValue, sqlitePath } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
 import {
@@ -34,7 +34,7 @@ export function* lookUp(
   const { name } = job.collection
   // An item has no row if the key columns cannot hold its key exactly: 007 is not 7.
   const ids = items.flatMap((listed) =>
-    'key' in listed && keyValues(listed.key.parts, keys.keyTypes) ? [listed.id] : [],
+    'key' in listed && keyValues(listed.key.parts, keys) ? [listed.id] : [],
   )
   const rows = yield* all<{ id: string; text: string } & Record<'firstAt' | 'changedAt', string>>(
     `
@@ -79,7 +79,7 @@ export function createRowWriter(dialect: Dialect, catalog: Catalog) {
   const sql = statementsOf(dialect, catalog)
 
   function keyOf({ parts }: Key): (string | bigint)[] {
-    const values = keyValues(parts, catalog.keyTypes)
+    const values = keyValues(parts, catalog.keys)
     if (values) return values
     throw new Error(`a key column of ${catalog.name} has no room for ${JSON.stringify(parts)}`)
   }
@@ -150,19 +150,16 @@ export function createRowWriter(dialect: Dialect, catalog: Catalog) {
 
 /** The statements, each with the columns of its lines in the order in which it names them. `k0`, `v0`: of an object with fields that are called like numbers these would come first. */
 function statementsOf(dialect: Dialect, catalog: Catalog) {
-  const { name, keyColumns, keyTypes } = catalog
+  const { name } = catalog
   const typed = quoted(name)
   const [json, history] = (['json', 'history'] as const).map((kind) => quoted(tableName(name, kind)))
-  const keys = keyColumns.map(quoted)
+  const keys = catalog.keys.map((column) => quoted(column.name))
   const values = catalog.values.map((column) => quoted(column.name))
   const at = ':at::timestamptz'
-  const keyLine: Columns = Object.fromEntries(
-    keys.map((_, index) => [`k${index}`, SQL_TYPES[keyTypes[index] ?? 'TEXT']]),
-  )
+  const lineOf = (letter: string, of: readonly Column[]): Columns =>
+    Object.fromEntries(of.map(({ type }, index) => [`${letter}${index}`, SQL_TYPES[type]]))
+  const [keyLine, valueLine] = [lineOf('k', catalog.keys), lineOf('v', catalog.values)]
   const numbered: Columns = { seq: 'bigint', ...keyLine }
-  const valueLine: Columns = Object.fromEntries(
-    catalog.values.map(({ type }, index) => [`v${index}`, SQL_TYPES[type]]),
-  )
   const isRow = ({ value }: Lines) =>
     [
       't."_organization_id" = :organization::text',
@@ -190,7 +187,7 @@ function statementsOf(dialect: Dialect, catalog: Catalog) {
       SELECT wanted.value AS id, max(h."_valid_to") AS ended
       FROM ${dialect.each(':ids::text', 'wanted')}
       CROSS JOIN ${history} AS h
-      WHERE h."_organization_id" = :organization::text AND ${dialect.hasId(catalog, 'h', 'wanted.value')}
+      WHERE h."_organization_id" = :organization::text AND ${dialect.hasId(catalog.keys, 'h', 'wanted.value')}
       GROUP BY wanted.value
     `,
     keep: of(
@@ -224,8 +221,8 @@ function statementsOf(dialect: Dialect, catalog: Catalog) {
 }
 
 /** Begins a statement that keeps rows `t`, with their JSON `j`, as versions that end `:at`, each with an event of its own. None ends before it began, even if the clock went back. */
-export function keepVersion({ name, keyColumns, values }: Catalog, reason: string, seq: string): string {
-  const names = ['_organization_id', ...keyColumns, ...values.map((column) => column.name)].map(quoted)
+export function keepVersion({ name, keys, values }: Catalog, reason: string, seq: string): string {
+  const names = [...identityOf(keys), ...values.map((column) => column.name)].map(quoted)
   return `
     INSERT INTO ${quoted(tableName(name, 'history'))} (
       ${names.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_seq", "_change", "_changed_fields", "_ended_seq"
@@ -304,9 +301,9 @@ export function* liveKeys(
   { organization, collection }: Job,
   from: string | null,
 ): Rule<{ ids: string[]; next: string | null }> {
-  const columns = keys.keyColumns.map((name) => `t.${quoted(name)}`).join(', ')
-  const last: string[] = keys.keyColumns.length === 1 ? [from ?? ''] : JSON.parse(from ?? '[]')
-  const given = keys.keyTypes.map((type, index) => `CAST(:k${index} AS ${SQL_TYPES[type]})`).join(', ')
+  const columns = keys.map(({ name }) => `t.${quoted(name)}`).join(', ')
+  const last: string[] = keys.length === 1 ? [from ?? ''] : JSON.parse(from ?? '[]')
+  const given = keys.map(({ type }, index) => `CAST(:k${index} AS ${SQL_TYPES[type]})`).join(', ')
   const rows = yield* all<{ id: string }>(
     `
       SELECT ${dialect.idOfRow(keys, 't')} AS id

@@ -1,4 +1,3 @@
-import type { Catalog } from '../columns/catalog.ts'
 import type { Column, ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 
@@ -115,7 +114,7 @@ export const SQL_TYPES: Record<ColumnType, string> = {
 }
 
 /** The columns of a collection's key, in the order of its fields. */
-export type Keys = Pick<Catalog, 'keyColumns' | 'keyTypes'>
+export type Keys = readonly Column[]
 
 export function* all<T>(text: string, values: Values = {}): Rule<T[]> {
   return (yield { text, values, wants: 'rows' }) as T[]

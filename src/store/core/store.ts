@@ -45,11 +45,11 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
 
   async function readingRows<T>({ collection }: Job, begin: (keys: Keys) => Rule<T>): Promise<T> {
     try {
-      return await reading(begin((await tables.now(collection)).catalog))
+      return await reading(begin((await tables.now(collection)).catalog.keys))
     } catch (error) {
       if (!(error instanceof OtherTablesError)) throw error
       tables.forget(collection.name)
-      return reading(begin((await tables.of(collection)).catalog))
+      return reading(begin((await tables.of(collection)).catalog.keys))
     }
   }
 
@@ -160,12 +160,12 @@ function* commitFitted(
   { wanted, known, typed }: { wanted: WantedItems; known: KnownTables; typed: TypedRow[] | null },
   row: LockedJob,
 ) {
-  const { collection } = job
+  const { name } = job.collection
   const isKnown = row.tables === known.version
-  const tables = isKnown ? known : yield* knownTables(dialect, collection)
+  const tables = isKnown ? known : yield* knownTables(dialect, name)
   const fitting = isKnown ? typed : typedRows(dialect, tables, wanted)
   const fitted: Fitted = fitting
     ? { tables, typed: fitting, notices: [] }
-    : yield* fitTables(dialect, collection, wanted, timeOf(page.at))
+    : yield* fitTables(dialect, name, wanted, timeOf(page.at))
   return { fitted, result: yield* commitPage(dialect, fitted, job, page, row) }
 }

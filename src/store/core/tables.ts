@@ -2,18 +2,24 @@ import { JobError } from '../../errors.ts'
 import {
   type Catalog,
   createCatalog,
-  splitKey,
+  keyColumns,
   TABLE_KINDS,
   type TableKind,
   tableName,
   VIEW_KINDS,
 } from '../columns/catalog.ts'
 import type { Column, ColumnChange } from '../columns/column.ts'
-import { type ConfiguredCollection, loadColumns, saveColumns } from './known-columns.ts'
+import { loadColumns, saveColumns } from './known-columns.ts'
 import { all, type Dialect, exec, one, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
 import { makeViews, viewNames } from './views.ts'
 
 // The tables of a collection: what is known of them (`sync_collections`), and how they are made, changed and dropped.
+
+/** A collection by its name and its key, as dotted paths. */
+export interface ConfiguredCollection {
+  name: string
+  key: readonly string[]
+}
 
 /** The collections that the mirror knows, by name. */
 export function* knownCollections(): Rule<ConfiguredCollection[]> {
@@ -38,7 +44,7 @@ export function* hasTables({ name, key }: ConfiguredCollection): Rule<boolean> {
 /** What the tables of a collection are like until the transaction ends: another process may change a key to TEXT. Null without tables. */
 export function* knownCatalog(dialect: Dialect, name: string): Rule<Catalog | null> {
   const key = yield* knownKey(name, dialect.lock('keep'))
-  return key && (yield* loadColumns(dialect, { name, key })).catalog
+  return key && (yield* loadColumns(dialect, name)).catalog
 }
 
 /**
@@ -85,12 +91,10 @@ const INDEXES: readonly [end: string, kind: TableKind, on: (keys: string) => str
 ]
 
 /** The statements that make the tables of a collection, with their indexes. */
-export function tablesSql(dialect: Dialect, { name, keyColumns, keyTypes, values }: Catalog): string[] {
+export function tablesSql(dialect: Dialect, { name, keys, values }: Catalog): string[] {
   const declare = (column: string, type: string) => declaration(dialect, column, type)
-  const keys = keyColumns.map((key, index) =>
-    declare(key, `${SQL_TYPES[keyTypes[index] ?? 'TEXT']} NOT NULL`),
-  )
-  const identity = [declare('_organization_id', 'text NOT NULL'), ...keys]
+  const ofKey = keys.map((key) => declare(key.name, `${SQL_TYPES[key.type]} NOT NULL`))
+  const identity = [declare('_organization_id', 'text NOT NULL'), ...ofKey]
   const discovered = values.map((column) => declare(column.name, SQL_TYPES[column.type]))
   const tables = TABLE_KINDS.map((kind) => {
     const own = Object.entries(OWN_COLUMNS[kind]).map(([column, type]) => declare(column, type))
@@ -100,7 +104,7 @@ export function tablesSql(dialect: Dialect, { name, keyColumns, keyTypes, values
   const indexes = INDEXES.map(([end, kind, on], place) => {
     const index = quoted(indexName(dialect, name, end))
     const unique = place === 0 ? 'UNIQUE ' : ''
-    return `CREATE ${unique}INDEX ${index} ON ${quoted(tableName(name, kind))} ${on(keyColumns.map(quoted).join(', '))}`
+    return `CREATE ${unique}INDEX ${index} ON ${quoted(tableName(name, kind))} ${on(keys.map((key) => quoted(key.name)).join(', '))}`
   })
   return [...tables, ...indexes, ...misfitIndexes(dialect, name, values)]
 }
@@ -123,11 +127,6 @@ function misfitIndexes({ limits }: Dialect, collection: string, columns: readonl
     })
 }
 
-/** The column of a key is there before the first key, as INTEGER. */
-function isNew({ kind, column }: ColumnChange): boolean {
-  return kind === 'add' && column.role !== 'key'
-}
-
 /** Makes the tables as these changes say, and notes them. `at`: ISO 8601. */
 export function* changeColumns(
   dialect: Dialect,
@@ -136,16 +135,10 @@ export function* changeColumns(
   at: string,
 ): Rule<void> {
   const tables = (['typed', 'history'] as const).map((kind) => tableName(collection, kind))
-  const retyped = changes.filter(
-    (change) => change.kind === 'type' || (!isNew(change) && change.column.type === 'TEXT'),
-  )
-  if (retyped.length > 0)
-    yield* dialect.retype(
-      tables,
-      retyped.map(({ column }) => column),
-      yield* viewNames(collection),
-    )
-  const added = changes.filter(isNew).map(({ column }) => column)
+  const columnsThat = (wanted: ColumnChange['kind']) =>
+    changes.filter(({ kind }) => kind === wanted).map(({ column }) => column)
+  const [retyped, added] = [columnsThat('type'), columnsThat('add')]
+  if (retyped.length > 0) yield* dialect.retype(tables, retyped, yield* viewNames(collection))
   yield* exec([
     ...tables.flatMap((table) =>
       added.map(
@@ -214,8 +207,12 @@ function* isWithoutRows(collection: string): Rule<boolean> {
   return true
 }
 
-/** Makes the tables and views of a collection, unless they are there, and notes its key. Returns why that cannot be. */
-export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection): Rule<JobError | null> {
+/** Makes the tables and views of a collection, unless they are there, and notes its key. Returns why that cannot be. `at`: ISO 8601. */
+export function* ensureTables(
+  dialect: Dialect,
+  collection: ConfiguredCollection,
+  at: string,
+): Rule<JobError | null> {
   const { name, key } = collection
   // Two workers that make tables at once would each find a name free.
   yield* one(`SELECT value FROM sync_settings WHERE name = 'version' ${dialect.lock('change')}`)
@@ -232,22 +229,27 @@ export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection
       { name },
     )
   }
-  const catalog = createCatalog([], splitKey(key), dialect.limits, name)
+  const catalog = createCatalog(keyColumns(key, dialect.limits), dialect.limits, name)
   const values = { name, key: JSON.stringify(key) }
   yield* run('INSERT INTO sync_collections (name, key) VALUES (:name, :key)', values)
   yield* exec(tablesSql(dialect, catalog))
+  yield* saveColumns(dialect, { collection: name, view: '', arrayColumn: '', at }, catalog.keys)
   yield* makeViews(dialect, { catalog, views: new Map() })
   return null
 }
 
 /** Makes the tables of every configured collection, so that queries work before the first row. */
-export function* makeConfigured(dialect: Dialect, collections: readonly ConfiguredCollection[]): Rule<void> {
+export function* makeConfigured(
+  dialect: Dialect,
+  collections: readonly ConfiguredCollection[],
+  at: string,
+): Rule<void> {
   // The job's own run reports why there are none; the other jobs continue.
-  for (const collection of collections) yield* ensureTables(dialect, collection)
+  for (const collection of collections) yield* ensureTables(dialect, collection, at)
 }
 
 /** Makes the views of all collections anew, as this version has them. */
 export function* remakeViews(dialect: Dialect): Rule<void> {
-  for (const collection of yield* knownCollections())
-    yield* makeViews(dialect, yield* loadColumns(dialect, collection))
+  for (const { name } of yield* knownCollections())
+    yield* makeViews(dialect, yield* loadColumns(dialect, name))
 }

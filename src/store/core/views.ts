@@ -3,13 +3,14 @@ import {
   type Catalog,
   createCatalog,
   extendCatalog,
+  identityOf,
   tableName,
   VIEW_KINDS,
   type ViewKind,
 } from '../columns/catalog.ts'
-import { type ColumnLimits, foldName, freeName, freeNames } from '../columns/column.ts'
+import { type Column, type ColumnLimits, foldName, freeName, freeNames } from '../columns/column.ts'
 import { type ArrayValue, fitsElements } from '../columns/row.ts'
-import { type ArrayView, type ArrayViews, type KnownColumns, saveColumns } from './known-columns.ts'
+import { type KnownColumns, saveColumns } from './known-columns.ts'
 import { all, type Dialect, quoted, type Rule, SQL_TYPES } from './sql.ts'
 
 // The views of a collection: `orders_raw`, `orders_versions`, `orders_changes`, and `orders__FIELD` of each array of objects.
@@ -18,7 +19,7 @@ import { all, type Dialect, quoted, type Rule, SQL_TYPES } from './sql.ts'
 export function* makeViews(dialect: Dialect, { catalog, views }: KnownColumns): Rule<void> {
   for (const kind of VIEW_KINDS)
     yield* makeView(dialect, tableName(catalog.name, kind), SELECTS[kind](catalog))
-  for (const view of views.values()) yield* makeArrayView(dialect, catalog, view)
+  for (const [column, view] of views) yield* makeArrayView(dialect, catalog, column, view)
 }
 
 /** Leaves a table that a user has put in the place of a view. */
@@ -37,13 +38,13 @@ export function* viewNames(collection: string): Rule<string[]> {
 }
 
 const SELECTS: Record<ViewKind, (catalog: Catalog) => string> = {
-  raw: ({ name, keyColumns }) => {
-    const keys = ['_organization_id', ...keyColumns].map((key) => `t.${quoted(key)}`)
+  raw: ({ name, keys: columns }) => {
+    const keys = identityOf(columns).map((key) => `t.${quoted(key)}`)
     return `SELECT ${keys.join(', ')}, j."_json", t."_first_seen_at", t."_changed_at"\nFROM ${live(name)}`
   },
   // New columns come last, since a server adds no others to a view that is read. The types of the first part are those of the view.
-  versions: ({ name, keyColumns, values: columns }) => {
-    const keys = ['_organization_id', ...keyColumns].map(quoted)
+  versions: ({ name, keys: ofKey, values: columns }) => {
+    const keys = identityOf(ofKey).map(quoted)
     const values = columns.map((column) => quoted(column.name))
     return `SELECT ${[...keys, '"_valid_from"', '"_valid_to"', ...values].join(', ')}
 FROM ${quoted(tableName(name, 'history'))}
@@ -63,10 +64,11 @@ function live(name: string): string {
 const EVENT_COLUMNS = ['seq', 'change', 'at', 'changed_fields', 'before', 'after']
 
 /** The names of the key columns in `orders_changes`. */
-export function eventKeyNames(keyColumns: readonly string[], limits: ColumnLimits): string[] {
+export function eventKeyNames(keys: readonly Column[], limits: ColumnLimits): string[] {
+  const names = keys.map(({ name }) => name)
   const isTaken = (key: string) => EVENT_COLUMNS.includes(foldName(key))
-  const others = freeNames(keyColumns.filter(isTaken), [...EVENT_COLUMNS, ...keyColumns], limits)
-  return keyColumns.map((key) => (isTaken(key) ? (others.shift() ?? key) : key))
+  const others = freeNames(names.filter(isTaken), [...EVENT_COLUMNS, ...names], limits)
+  return names.map((key) => (isTaken(key) ? (others.shift() ?? key) : key))
 }
 
 const NO_TEXT = 'CAST(NULL AS TEXT)'
@@ -76,10 +78,10 @@ const NO_TEXT = 'CAST(NULL AS TEXT)'
  * `seq` are pushed into the three parts, and each has an index for them. Each CAST declares a type: DuckDB reads a column of SQLite without one
  * as bytes, and SQLite merges the parts in the order of these indexes only if their columns have the same types; else it sorts all events.
  */
-function selectChanges({ name, keyColumns, limits }: Catalog): string {
+function selectChanges({ name, keys: columns, limits }: Catalog): string {
   const history = quoted(tableName(name, 'history'))
-  const keys = ['_organization_id', ...keyColumns].map(quoted)
-  const names = ['_organization_id', ...eventKeyNames(keyColumns, limits)].map(quoted)
+  const keys = identityOf(columns).map(quoted)
+  const names = ['_organization_id', ...eventKeyNames(columns, limits)].map(quoted)
   const keysOf = (row: string) => keys.map((key, index) => `${row}.${key} AS ${names[index]}`).join(', ')
   // The version that ended with the event by which this one began.
   const before = (row: string, began: string) => `CAST(CASE ${began}."_change" WHEN 'changed' THEN (
@@ -100,31 +102,30 @@ FROM ${history} AS h
 WHERE h."_reason" <> 'changed'`
 }
 
-const NO_FIELDS = createCatalog([], [])
+const NO_FIELDS = createCatalog([])
 
 /** Whether the view of an array has all the columns that its elements need. An array without objects needs no view. */
-export function fitsView(views: ArrayViews, { column, array }: ArrayValue): boolean {
-  return fitsElements(views.get(column)?.catalog ?? NO_FIELDS, array)
+export function fitsView(views: KnownColumns['views'], { column, array }: ArrayValue): boolean {
+  return fitsElements(views.get(column) ?? NO_FIELDS, array)
 }
 
 /** Makes the views that these arrays need, or makes them anew. */
 export function* growViews(
   dialect: Dialect,
-  catalog: Catalog,
-  views: ArrayViews,
+  { catalog, views }: KnownColumns,
   arrays: readonly ArrayValue[],
   at: string,
 ): Rule<void> {
   const { name: collection, limits } = catalog
   for (const [arrayColumn, values] of Map.groupBy(arrays, ({ column }) => column)) {
-    const known = views.get(arrayColumn)?.catalog
+    const known = views.get(arrayColumn)
     const elements = values.flatMap(({ array }) => array.filter(isJsonObject))
-    const grown = extendCatalog(known ?? createCatalog([], [], limits), [], elements)
+    const grown = extendCatalog(known ?? createCatalog([], limits), [], elements)
     if (grown.changes.length === 0) continue
     const name = known?.name ?? (yield* freeViewName(dialect, `${collection}__${arrayColumn}`))
     const columns = grown.changes.map(({ column }) => column)
     yield* saveColumns(dialect, { collection, view: name, arrayColumn, at }, columns)
-    yield* makeArrayView(dialect, catalog, { arrayColumn, catalog: { ...grown.catalog, name } })
+    yield* makeArrayView(dialect, catalog, arrayColumn, { ...grown.catalog, name })
   }
 }
 
@@ -139,25 +140,23 @@ function* freeViewName(dialect: Dialect, name: string): Rule<string> {
 }
 
 /** The names of the key columns in the view of an array: `_parent_id`. */
-export function parentNames(keyColumns: readonly string[], limits: ColumnLimits): string[] {
-  return freeNames(
-    keyColumns.map((key) => `_parent_${key}`),
-    [],
-    limits,
-  )
+export function parentNames(keys: readonly Column[], limits: ColumnLimits): string[] {
+  const names = keys.map(({ name }) => `_parent_${name}`)
+  return freeNames(names, [], limits)
 }
 
 function* makeArrayView(
   dialect: Dialect,
-  { name: table, keyColumns }: Catalog,
-  { arrayColumn, catalog: { name, columns: fields } }: ArrayView,
+  { name: table, keys }: Catalog,
+  arrayColumn: string,
+  { name, values: fields }: Catalog,
 ): Rule<void> {
   const { elements, limits, declared } = dialect
-  const parents = parentNames(keyColumns, limits)
+  const parents = parentNames(keys, limits)
   const hasNul = fields.some(({ path }) => path.includes('\\u0000'))
   const columns = [
     't."_organization_id" AS "_organization_id"',
-    ...keyColumns.map((key, index) => `t.${quoted(key)} AS ${quoted(parents[index] ?? '')}`),
+    ...keys.map((key, index) => `t.${quoted(key.name)} AS ${quoted(parents[index] ?? '')}`),
     `${elements.index} AS "_index"`,
     ...fields.map(
       (column) =>

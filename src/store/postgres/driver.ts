@@ -58,16 +58,16 @@ export const POSTGRES: Dialect = {
   // Ids of rejects begin with NUL, which PostgreSQL reads from no JSON. No key is like the rest of one.
   each: (list, alias) =>
     `json_array_elements_text(replace(${list}, '"\\u0000', '"')::json) AS ${alias} (value)`,
-  idOfRow({ keyColumns }, row) {
-    const texts = keyColumns.map((name) => `${row}.${quoted(name)}::text`)
+  idOfRow(keys, row) {
+    const texts = keys.map(({ name }) => `${row}.${quoted(name)}::text`)
     if (texts.length === 1) return texts.join()
     return `'[' || ${texts.map((text) => `to_json(${text})::text`).join(` || ',' || `)} || ']'`
   },
-  hasId({ keyColumns, keyTypes }, row, id) {
-    return keyColumns
-      .map((name, index) => {
-        const part = keyColumns.length === 1 ? id : `(${id}::json ->> ${index})`
-        return `${row}.${quoted(name)} = ${part}::${SQL_TYPES[keyTypes[index] ?? 'TEXT']}`
+  hasId(keys, row, id) {
+    return keys
+      .map(({ name, type }, index) => {
+        const part = keys.length === 1 ? id : `(${id}::json ->> ${index})`
+        return `${row}.${quoted(name)} = ${part}::${SQL_TYPES[type]}`
       })
       .join(' AND ')
   },

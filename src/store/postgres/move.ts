@@ -1,11 +1,11 @@
 import { InterruptedError, MirrorError } from '../../errors.ts'
-import { keyColumnNames, TABLE_KINDS, tableName } from '../columns/catalog.ts'
+import { keyColumns, TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { freeName, freeNames, type SqlValue } from '../columns/column.ts'
-import { type ConfiguredCollection, loadColumns } from '../core/known-columns.ts'
+import { loadColumns } from '../core/known-columns.ts'
 import { FORGET_PROCESSES } from '../core/leases.ts'
 import { saveSetting, setting } from '../core/settings.ts'
 import { all, exec, literal, one, quoted, type Rule } from '../core/sql.ts'
-import { knownCollections, tablesSql } from '../core/tables.ts'
+import { type ConfiguredCollection, knownCollections, tablesSql } from '../core/tables.ts'
 import { makeViews, parentNames } from '../core/views.ts'
 import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
 import { typesOf } from '../sqlite/read.ts'
@@ -49,11 +49,11 @@ export async function move({ connection, server, signal, onTable }: MoveOptions)
       )
     await runRule(ask, exec(FORGET_PROCESSES))
     for (const collection of collections) {
-      const known = await runRule(ask, loadColumns(POSTGRES, collection))
+      const known = await runRule(ask, loadColumns(POSTGRES, collection.name))
       await runRule(ask, exec(tablesSql(POSTGRES, known.catalog)))
       await runRule(ask, makeViews(POSTGRES, known))
       const columns = names.get(collection.name)?.columns
-      const keys = keyColumnNames(known.catalog.keyPaths)
+      const keys = keyColumns(collection.key).map(({ name }) => name)
       for (const kind of TABLE_KINDS)
         await copy(
           tableName(collection.name, kind),
@@ -99,25 +99,24 @@ interface Renamed {
 }
 
 /** What the tables and views of a collection are called on the server, by their names in the file. */
-function namesOnServer(connection: Connection, collection: ConfiguredCollection): Map<string, Renamed> {
-  const { name } = collection
-  const { catalog, views } = inFile(connection, loadColumns(SQLITE, collection))
-  const keys = keyColumnNames(catalog.keyPaths, POSTGRES_LIMITS)
+function namesOnServer(connection: Connection, { name, key }: ConfiguredCollection): Map<string, Renamed> {
+  const { catalog, views } = inFile(connection, loadColumns(SQLITE, name))
+  const keys = keyColumns(key, POSTGRES_LIMITS)
   const columns = new Map([
-    ...catalog.keyColumns.map((from, index): [string, string] => [from, keys[index] ?? from]),
+    ...catalog.keys.map((from, index): [string, string] => [from.name, keys[index]?.name ?? from.name]),
     ...renamedColumns(catalog.values.slice(0, POSTGRES_LIMITS.mostColumns - keys.length), [
       ...POSTGRES_LIMITS.reserved,
-      ...keys,
+      ...keys.map((column) => column.name),
     ]),
   ])
   const found = new Map<string, Renamed>([[name, { name, columns, array: '' }]])
   const parents = ['_organization_id', '_index', ...parentNames(keys, POSTGRES_LIMITS)]
-  for (const { arrayColumn, catalog: view } of views.values()) {
+  for (const [arrayColumn, view] of views) {
     const array = columns.get(arrayColumn)
     if (array === undefined) continue
     const taken = [...found.values()].map(({ name: other }) => other)
     const to = freeName(`${name}__${array}`, (candidate) => taken.includes(candidate), POSTGRES_LIMITS)
-    found.set(view.name, { name: to, columns: renamedColumns(view.columns, parents), array })
+    found.set(view.name, { name: to, columns: renamedColumns(view.values, parents), array })
   }
   return found
 }

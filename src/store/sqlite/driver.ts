@@ -58,14 +58,14 @@ export const SQLITE: Dialect = {
   sequence: '_rowid_',
   now: "unixepoch('subsec') * 1000",
   each: (list, alias) => `json_each(${list}) AS ${alias}`,
-  idOfRow({ keyColumns }, row) {
-    const texts = keyColumns.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)
+  idOfRow(keys, row) {
+    const texts = keys.map(({ name }) => `CAST(${row}.${quoted(name)} AS TEXT)`)
     return texts.length === 1 ? texts.join() : `json_array(${texts.join(', ')})`
   },
-  hasId({ keyColumns, keyTypes }, row, id) {
-    const part = (index: number) => (keyColumns.length === 1 ? id : `json_extract(${id}, '$[${index}]')`)
-    return keyColumns
-      .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
+  hasId(keys, row, id) {
+    const part = (index: number) => (keys.length === 1 ? id : `json_extract(${id}, '$[${index}]')`)
+    return keys
+      .map(({ name, type }, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${type})`)
       .join(' AND ')
   },
   stored: (row) => row,

@@ -5,6 +5,7 @@ import {
   createCatalog,
   extendCatalog,
   fitsKeys,
+  keyColumns,
   keyValues,
 } from '../../../src/store/columns/catalog.ts'
 import { fitsElements } from '../../../src/store/columns/row.ts'
@@ -19,22 +20,20 @@ it.each<[string, 'INTEGER' | 'TEXT', bigint | string | null]>([
   ['7a', 'INTEGER', null],
   ['007', 'TEXT', '007'],
 ])('the key %s stands in a key column that is %s as %s', (text, type, value) => {
-  expect(keyValues([{ text }], [type])).toEqual(value === null ? null : [value])
+  expect(keyValues([{ text }], [{ type }])).toEqual(value === null ? null : [value])
 })
 
 it.each([
-  [null, true, 'INTEGER'],
-  [null, false, 'TEXT'],
   ['INTEGER', true, 'INTEGER'],
   ['INTEGER', false, 'TEXT'],
   ['TEXT', true, 'TEXT'],
 ] as const)('a key column that is %s becomes, with a JSON integer (%s), %s', (type, integer, expected) => {
-  const columns = type ? [{ name: 'id', path: '$.id', type, role: 'key', wide: false } as const] : []
+  const before = createCatalog(keyColumns(['id']).map((column) => ({ ...column, type })))
   const key = [[{ text: '1', integer }]]
-  const { catalog } = extendCatalog(createCatalog(columns, [['id']]), key, [])
+  const { catalog } = extendCatalog(before, key, [])
 
-  expect(catalog.keyTypes).toEqual([expected])
-  expect(fitsKeys(createCatalog(columns, [['id']]), key)).toBe(type === expected)
+  expect(catalog.keys.map((column) => column.type)).toEqual([expected])
+  expect(fitsKeys(before, key)).toBe(type === expected)
 })
 
 const extended = (known: Catalog, ...elements: string[]) =>
@@ -45,7 +44,7 @@ const fits = (known: Catalog, text: string) => {
 }
 
 describe('the fields of the elements of an array', () => {
-  const none = createCatalog([], [])
+  const none = createCatalog([])
 
   it.each<[texts: string, column: string]>([
     ['1 20.0 "2" true null', 'a INTEGER'],
@@ -62,7 +61,7 @@ describe('the fields of the elements of an array', () => {
       extended(none, ...elements),
       elements.reduce((known, element) => extended(known, element), none),
     ]) {
-      expect(catalog.columns.map(({ name, type }) => `${name} ${type}`).join(', ')).toBe(columns)
+      expect(catalog.values.map(({ name, type }) => `${name} ${type}`).join(', ')).toBe(columns)
       expect(fits(catalog, `[${elements.join()}]`)).toBe(true)
     }
   })
@@ -78,8 +77,8 @@ describe('the fields of the elements of an array', () => {
       JSON.stringify(Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`f${at}`, at]))),
     )
 
-    expect(full.columns).toHaveLength(500)
+    expect(full.values).toHaveLength(500)
     expect(fits(full, '[{"further":1,"f1":"x","deep":{"more":1}}]')).toBe(true)
-    expect(extended(full, '{"f0":1.5,"further":1}').columns[0]?.type).toBe('REAL')
+    expect(extended(full, '{"f0":1.5,"further":1}').values[0]?.type).toBe('REAL')
   })
 })

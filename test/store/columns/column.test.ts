@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { keyColumns } from '../../../src/store/columns/catalog.ts'
 import {
   columnName,
   foldName,
@@ -38,7 +39,7 @@ it.each([
   ['change before id', 'change_2 before_2 id'],
   ['customer__at', 'customer__at'],
 ])('the key %s is called %s in the events', (key, expected) => {
-  expect(eventKeyNames(key.split(' '), SQLITE_LIMITS)).toEqual(expected.split(' '))
+  expect(eventKeyNames(keyColumns(key.split(' ')), SQLITE_LIMITS)).toEqual(expected.split(' '))
 })
 
 const extract = new Database(':memory:')

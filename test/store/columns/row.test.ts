@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { createCatalog, extendCatalog } from '../../../src/store/columns/catalog.ts'
+import { createCatalog, extendCatalog, keyColumns } from '../../../src/store/columns/catalog.ts'
 import { leftOut, toRow } from '../../../src/store/columns/row.ts'
 import { item } from './items.ts'
 
+const KEY = keyColumns(['id'])
+
 /** What pages of items make of the catalog, each of the one before it, and the values of their rows. */
-function place(pages: readonly string[], start = createCatalog([], [['id']])) {
+function place(pages: readonly string[], start = createCatalog(KEY)) {
   let catalog = start
   return pages.map((texts) => {
     const items = texts.split(' | ').map(item)
@@ -56,7 +58,7 @@ describe('an item’s row', () => {
   })
 
   it.each(['null', '{}', '{"b":null}', '{"b":{}}'])('makes no column for %s', (text) => {
-    const catalog = createCatalog([], [['id']])
+    const catalog = createCatalog(KEY)
 
     expect(place([`{"a":${text}}`], catalog)).toEqual([{ catalog, values: [{}], changes: [], notices: [] }])
   })
@@ -120,7 +122,7 @@ describe('an item’s row', () => {
 
   it('continues from stored columns', () => {
     const before = place(['{"a":1,"a.b":"x","_c":{"":2.5}}', '{"a":"x"}']).at(-1)?.catalog
-    const restored = createCatalog(before?.columns ?? [], [['id']])
+    const restored = createCatalog([...KEY, ...(before?.values ?? [])])
 
     expect(place(['{"a":"y","a.b":"z","_c":{"":1.5}} | {"a":2}'], restored)).toMatchObject([
       { changes: [], values: [{ a__text: 'y', 'a.b': 'z', field_c__field: 1.5 }, { a: 2n }] },
@@ -132,7 +134,7 @@ describe('an item’s row', () => {
       '{"id":1,"ID":2,"a":{"b":3},"a__b":4,"A__B":5,"":6,"field":7,"_x":8,"field_x":9,"a\\u0000":0,"a_":1}',
     ])
 
-    expect(placed?.catalog.columns.map(({ name, path }) => `${name} ${path}`)).toEqual([
+    expect(placed?.catalog.values.map(({ name, path }) => `${name} ${path}`)).toEqual([
       'ID_2 $.ID',
       'a__b $.a.b',
       'a__b_2 $.a__b',
@@ -147,13 +149,13 @@ describe('an item’s row', () => {
   })
 
   it('gives a __text column, and a field that is called like a key column, names of their own, too', () => {
-    const keyed = createCatalog([], [['_id'], ['customer', 'id']])
+    const keyed = createCatalog(keyColumns(['_id', 'customer.id']))
     const texts = [
       '{"_id":1,"customer":{"id":2,"n":3},"field_id":4,"CUSTOMER__ID":5}',
       '{"_id":2,"customer":{"id":2,"n":"x"}}',
     ]
 
-    expect(keyed.keyColumns).toEqual(['field_id', 'customer__id'])
+    expect(keyed.keys.map(({ name }) => name)).toEqual(['field_id', 'customer__id'])
     expect(place(texts, keyed).flatMap(({ values }) => values)).toEqual([
       { customer__n: 3n, field_id_2: 4n, CUSTOMER__ID_2: 5n },
       { customer__n__text: 'x' },
@@ -192,11 +194,11 @@ describe('past 500 columns', () => {
     const hostile = item(`{"deep":${deep}}`)
     const before = process.resourceUsage().maxRSS
 
-    const { catalog } = extendCatalog(createCatalog([], [['id']]), [], [hostile])
+    const { catalog } = extendCatalog(createCatalog(KEY), [], [hostile])
     const notices = leftOut(catalog, [hostile])
-    const elements = extendCatalog(createCatalog([], []), [], [hostile]).catalog
+    const elements = extendCatalog(createCatalog([]), [], [hostile]).catalog
 
-    expect([catalog.columns.length, elements.columns.length]).toEqual([499, 500])
+    expect([catalog.values.length, elements.values.length]).toEqual([499, 500])
     expect(notices.map(({ message }) => message.length < 400)).toEqual([true])
     // All paths would take 600,000 kilobytes.
     expect(process.resourceUsage().maxRSS - before).toBeLessThan(200_000)
