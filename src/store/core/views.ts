@@ -8,7 +8,7 @@ import {
   VIEW_KINDS,
   type ViewKind,
 } from '../columns/catalog.ts'
-import { type Column, type ColumnLimits, foldName, freeName, freeNames } from '../columns/column.ts'
+import { type Column, type ColumnLimits, freeName, freeNames } from '../columns/column.ts'
 import { type ArrayValue, fitsElements } from '../columns/row.ts'
 import { type KnownColumns, saveColumns } from './known-columns.ts'
 import { all, type Dialect, quoted, type Rule, SQL_TYPES } from './sql.ts'
@@ -66,9 +66,7 @@ const EVENT_COLUMNS = ['seq', 'change', 'at', 'changed_fields', 'before', 'after
 /** The names of the key columns in `orders_changes`. */
 export function eventKeyNames(keys: readonly Column[], limits: ColumnLimits): string[] {
   const names = keys.map(({ name }) => name)
-  const isTaken = (key: string) => EVENT_COLUMNS.includes(foldName(key))
-  const others = freeNames(names.filter(isTaken), [...EVENT_COLUMNS, ...names], limits)
-  return names.map((key) => (isTaken(key) ? (others.shift() ?? key) : key))
+  return freeNames(names, EVENT_COLUMNS, limits)
 }
 
 const NO_TEXT = 'CAST(NULL AS TEXT)'

@@ -35,7 +35,7 @@ describe('columnName', () => {
 
 it.each([
   ['at', 'at_2'],
-  ['AT at_2', 'AT_3 at_2'],
+  ['AT at_2', 'AT_2 at_2_2'],
   ['change before id', 'change_2 before_2 id'],
   ['customer__at', 'customer__at'],
 ])('the key %s is called %s in the events', (key, expected) => {
