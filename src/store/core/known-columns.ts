@@ -16,13 +16,13 @@ export interface KnownColumns {
 
 type Row = Omit<Column, 'wide'> & { wide: number; view: string; arrayColumn: string }
 
-export function* loadColumns({ sequence, limits }: Dialect, collection: string): Rule<KnownColumns> {
+export function* loadColumns({ limits }: Dialect, collection: string): Rule<KnownColumns> {
   const rows = yield* all<Row>(
     `
       SELECT view, array_column AS "arrayColumn", "column" AS name, path, type, role, wide
       FROM sync_known_columns
       WHERE collection = :collection
-      ORDER BY ${sequence}
+      ORDER BY id
     `,
     { collection },
   )

@@ -24,8 +24,6 @@ export type Values = Readonly<Record<string, string | number | null>>
 export interface Dialect {
   /** The rules for names. */
   limits: ColumnLimits
-  /** The column that is greater in each later row of a table of the program's own, even if the clock is set back. */
-  sequence: string
   /** An expression for the database's own time, in epoch milliseconds. */
   now: string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */

@@ -53,7 +53,6 @@ WHERE json_typeof(e.value) = 'object'`,
 
 export const POSTGRES: Dialect = {
   limits: POSTGRES_LIMITS,
-  sequence: 'sequence',
   now: SERVER_TIME,
   // Ids of rejects begin with NUL, which PostgreSQL reads from no JSON. No key is like the rest of one.
   each: (list, alias) =>

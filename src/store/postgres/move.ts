@@ -161,16 +161,12 @@ async function copyTable(
     from.push(column)
     targets.push(target)
   }
-  // The number of a row in the file is its place on the server.
-  const isOrdered = types.has('sequence')
-  if (isOrdered) targets.push('sequence')
   // Not by their names: of an object, those that are numbers would come first.
   const lines = POSTGRES.lines(
     Object.fromEntries(targets.map((target, index) => [`c${index}`, types.get(target) ?? 'text'])),
   )
   const insert = `INSERT INTO ${quoted(name)} (${targets.map(quoted).join(', ')}) ${lines.rows(['line.*'])}`
-  const selected = [...from.map(quoted), ...(isOrdered ? ['_rowid_'] : [])].join(', ')
-  const select = `SELECT ${selected} FROM ${quoted(name)}${isOrdered ? ' ORDER BY _rowid_' : ''}`
+  const select = `SELECT ${from.map(quoted).join(', ')} FROM ${quoted(name)}`
   let copied = 0
   let batch: SqlValue[][] = []
   let characters = 0

@@ -55,7 +55,6 @@ function withoutNul(json: string): string {
 
 export const SQLITE: Dialect = {
   limits: SQLITE_LIMITS,
-  sequence: '_rowid_',
   now: "unixepoch('subsec') * 1000",
   each: (list, alias) => `json_each(${list}) AS ${alias}`,
   idOfRow(keys, row) {

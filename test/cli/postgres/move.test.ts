@@ -16,7 +16,7 @@ const TABLES =
   'orders orders_json orders_raw orders_history orders_changes orders__lines organizations sync_collections sync_columns sync_jobs sync_runs sync_walks sync_pages sync_rejects sync_refreshed sync_refused_tokens sync_missing sync_gates sync_shares sync_status'.split(
     ' ',
   )
-const OWN = ['sequence', 'owner', 'epoch', 'version']
+const OWN = ['owner', 'epoch', 'version']
 
 type Row = Record<string, unknown>
 
