@@ -8,13 +8,13 @@ import { type Dialect, one, type Rule, run, timeOf } from './sql.ts'
 /** Writes a page with its rows, and counts it. */
 export function* commitPage(
   dialect: Dialect,
-  { tables, typed }: Pick<Fitted, 'tables' | 'typed'>,
+  { tables, rows }: Pick<Fitted, 'tables' | 'rows'>,
   job: Job,
   { changes, run: reader, at: time, answer }: PageCommit,
   row: LockedJob,
 ): Rule<Pick<CommitResult, 'newRejects' | 'rowsAdded'>> {
-  yield* tables.write(job, changes.upserts, typed, time)
   const at = timeOf(time)
+  yield* tables.write(job, rows, at)
   const names = namesOf(job)
   const ids = () => JSON.stringify(changes.keys.map(({ id }) => id))
   const walkId = answer?.walk.id ?? 0

@@ -1,11 +1,11 @@
 import { KnownError } from '../../errors.ts'
-import { isJsonObject, type JsonObject } from '../../json/value.ts'
-import type { KeyPart } from '../../sync/items.ts'
+import { isJsonObject } from '../../json/value.ts'
+import type { Upsert } from '../../sync/store.ts'
 import type { Notice } from '../../sync/types.ts'
-import { extendCatalog, fitsKeys } from '../columns/catalog.ts'
-import { leftOut, type TypedRow, toRow } from '../columns/row.ts'
+import { extendCatalog, fitsKeys, keyValues } from '../columns/catalog.ts'
+import { leftOut, toRow } from '../columns/row.ts'
 import { type KnownColumns, loadColumns } from './known-columns.ts'
-import { createRowWriter, type RowWriter } from './rows.ts'
+import { createRowWriter, type PlacedRow, type RowWriter } from './rows.ts'
 import { type Dialect, one, type Rule, type Runner, run, timeOf } from './sql.ts'
 import { type ConfiguredCollection, changeColumns, ensureTables, hasTables } from './tables.ts'
 import { fitsView, growViews, makeViews } from './views.ts'
@@ -69,42 +69,46 @@ function* versionOf(name: string): Rule<number> {
   return (yield* one<{ version: number }>(text, { name }))?.version ?? 0
 }
 
-/** Items that are to be stored, with their keys. */
-export interface WantedItems {
-  keys: readonly (readonly KeyPart[])[]
-  items: readonly JsonObject[]
-}
-
-/** The typed rows of the items; null if the columns or the views have to be changed first. */
-export function typedRows(
+/** Places rows that are to be written; null if the columns or the views have to be changed first. */
+export function placeRows(
   dialect: Dialect,
   { catalog, views }: KnownColumns,
-  { keys, items }: WantedItems,
-): TypedRow[] | null {
-  if (!fitsKeys(catalog, keys)) return null
-  const rows: TypedRow[] = []
-  for (const item of items) {
-    const row = toRow(catalog, item)
-    if (!row?.arrays.every((array) => fitsView(views, array))) return null
-    rows.push(dialect.stored(row))
+  upserts: readonly Upsert[],
+): PlacedRow[] | null {
+  if (!fitsKeys(catalog, keysOf(upserts))) return null
+  const rows: PlacedRow[] = []
+  for (const upsert of upserts) {
+    const key = keyValues(upsert.key.parts, catalog.keys)
+    const row = toRow(catalog, upsert.value)
+    if (!key || !row?.arrays.every((array) => fitsView(views, array))) return null
+    rows.push({ upsert, key, row: dialect.stored(row) })
   }
   return rows
+}
+
+function keysOf(upserts: readonly Upsert[]) {
+  return upserts.map(({ key }) => key.parts)
 }
 
 /** Rows that fit their tables. */
 export interface Fitted {
   tables: KnownTables
-  typed: readonly TypedRow[]
+  rows: readonly PlacedRow[]
   notices: readonly Notice[]
 }
 
-/** Changes the tables of a collection, which cannot hold the items, and returns the typed rows of these. `at`: ISO 8601. */
-export function* fitTables(dialect: Dialect, name: string, wanted: WantedItems, at: string): Rule<Fitted> {
+/** Changes the tables of a collection, which cannot hold the rows that are to be written, and places these. `at`: ISO 8601. */
+export function* fitTables(
+  dialect: Dialect,
+  name: string,
+  upserts: readonly Upsert[],
+  at: string,
+): Rule<Fitted> {
   // One process at a time changes a collection; the others then find what they need.
   yield* run('UPDATE sync_collections SET version = version + 1 WHERE name = :name', { name })
-  const { keys, items } = wanted
+  const items = upserts.map(({ value }) => value)
   const known = yield* loadColumns(dialect, name)
-  const { catalog, changes, notices } = extendCatalog(known.catalog, keys, items)
+  const { catalog, changes, notices } = extendCatalog(known.catalog, keysOf(upserts), items)
   if (changes.length > 0) {
     yield* changeColumns(dialect, name, changes, at)
     yield* makeViews(dialect, { ...known, catalog })
@@ -112,20 +116,21 @@ export function* fitTables(dialect: Dialect, name: string, wanted: WantedItems, 
   const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
   yield* growViews(dialect, { ...known, catalog }, arrays, at)
   const grown = yield* knownTables(dialect, name)
-  const typed = typedRows(dialect, grown, wanted)
-  if (!typed) throw new Error(`the tables of ${name} were changed, and still cannot hold the items`)
-  return { tables: grown, typed, notices }
+  const rows = placeRows(dialect, grown, upserts)
+  if (!rows) throw new Error(`the tables of ${name} were changed, and still cannot hold the items`)
+  return { tables: grown, rows, notices }
 }
 
 /** Warns of fields that the tables and views have no room for. */
-export function noticesOfFull({ tables, typed }: Fitted, { items }: WantedItems): Notice[] {
+export function noticesOfFull({ tables, rows }: Fitted): Notice[] {
   const full = [...tables.views].filter(([, view]) => view.room <= 0)
   const ofViews = full.flatMap(([arrayColumn, view]) => {
-    const arrays = typed.flatMap((row) => row.arrays.filter(({ column }) => column === arrayColumn))
+    const arrays = rows.flatMap(({ row }) => row.arrays.filter(({ column }) => column === arrayColumn))
     return leftOut(
       view,
       arrays.flatMap(({ array }) => array.filter(isJsonObject)),
     )
   })
+  const items = rows.map(({ upsert }) => upsert.value)
   return [...leftOut(tables.catalog, items), ...ofViews]
 }

@@ -1,4 +1,4 @@
-import type { Key, ListedItem, StoredItem } from '../../sync/items.ts'
+import type { ListedItem, StoredItem } from '../../sync/items.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { type Catalog, identityOf, keyValues, tableName } from '../columns/catalog.ts'
@@ -69,8 +69,10 @@ function* rejectOf(job: Job, id: string): Rule<StoredItem> {
 
 export type RowWriter = ReturnType<typeof createRowWriter>
 
-interface Writing {
+/** A row to write, and how its tables hold it: its key, and its line in the typed one. */
+export interface PlacedRow {
   upsert: Upsert
+  key: readonly (string | bigint)[]
   row: TypedRow
 }
 
@@ -78,17 +80,11 @@ interface Writing {
 export function createRowWriter(dialect: Dialect, catalog: Catalog) {
   const sql = statementsOf(dialect, catalog)
 
-  function keyOf({ parts }: Key): (string | bigint)[] {
-    const values = keyValues(parts, catalog.keys)
-    if (values) return values
-    throw new Error(`a key column of ${catalog.name} has no room for ${JSON.stringify(parts)}`)
-  }
-
   function valuesOf({ values }: TypedRow): SqlValue[] {
     return catalog.values.map(({ name }) => values.get(name) ?? null)
   }
 
-  function* add(organization: string, added: readonly Writing[], taken: Taken, at: string): Rule<void> {
+  function* add(organization: string, added: readonly PlacedRow[], taken: Taken, at: string): Rule<void> {
     // When the last versions of items ended that are not live.
     const ends = new Map<string, string>()
     if (taken.mayReturn) {
@@ -98,12 +94,12 @@ export function createRowWriter(dialect: Dialect, catalog: Catalog) {
     }
     const typed: SqlValue[][] = []
     const json: SqlValue[][] = []
-    for (const [index, { upsert, row }] of added.entries()) {
+    for (const [index, { upsert, key, row }] of added.entries()) {
       const end = ends.get(upsert.key.id)
       // If the clock went back, an item that returns begins when its last version ended.
       const since = end === undefined ? at : timeOf(Math.max(msOf(end), msOf(at)))
       const number = BigInt(taken.firstRow + index)
-      typed.push([since, since, number, ...keyOf(upsert.key), ...valuesOf(row)])
+      typed.push([since, since, number, ...key, ...valuesOf(row)])
       const seq = BigInt(taken.firstSeq + index)
       json.push([number, end === undefined ? 'added' : 'returned', upsert.text, seq])
     }
@@ -111,10 +107,9 @@ export function createRowWriter(dialect: Dialect, catalog: Catalog) {
     yield* sql.addJson(json, {})
   }
 
-  function* change(job: Job, changed: readonly Writing[], firstSeq: number, at: string): Rule<void> {
+  function* change(job: Job, changed: readonly PlacedRow[], firstSeq: number, at: string): Rule<void> {
     const event = { organization: job.organization.id, at }
-    const keys = changed.map(({ upsert }) => keyOf(upsert.key))
-    const numbered = keys.map((key, index) => [BigInt(firstSeq + index), ...key])
+    const numbered = changed.map(({ key }, index) => [BigInt(firstSeq + index), ...key])
     if (job.collection.history !== false) yield* sql.keep(numbered, event)
     const json = changed.map(({ upsert: { text, fields = [] } }, index) => [
       JSON.stringify(fields.map(sqlitePath)),
@@ -122,27 +117,18 @@ export function createRowWriter(dialect: Dialect, catalog: Catalog) {
       ...(numbered[index] ?? []),
     ])
     yield* sql.changeJson(json, event)
-    const typed = changed.map(({ row }, index) => [...valuesOf(row), ...(keys[index] ?? [])])
+    const typed = changed.map(({ row, key }) => [...valuesOf(row), ...key])
     if ((yield* sql.change(typed, event)) !== changed.length)
       throw new Error(`rows of ${catalog.name} that changed are no longer in its table`)
   }
 
-  /** Writes new and changed rows, and keeps the versions that they replace. `typed`: the typed row of each. `time`: epoch milliseconds. */
-  return function* write(
-    job: Job,
-    upserts: readonly Upsert[],
-    typed: readonly TypedRow[],
-    time: number,
-  ): Rule<void> {
-    if (upserts.length === 0) return
+  /** Writes new and changed rows, and keeps the versions that they replace. `at`: ISO 8601. */
+  return function* write(job: Job, rows: readonly PlacedRow[], at: string): Rule<void> {
+    if (rows.length === 0) return
     const { organization, collection } = namesOf(job)
-    const at = timeOf(time)
-    const [added, changed]: [Writing[], Writing[]] = [[], []]
-    for (const [index, upsert] of upserts.entries()) {
-      const row = typed[index]
-      if (row) (upsert.change === 'added' ? added : changed).push({ upsert, row })
-    }
-    const taken = yield* takeSeq(collection, at, { events: upserts.length, rows: added.length })
+    const added = rows.filter(({ upsert }) => upsert.change === 'added')
+    const changed = rows.filter(({ upsert }) => upsert.change === 'changed')
+    const taken = yield* takeSeq(collection, at, { events: rows.length, rows: added.length })
     if (added.length > 0) yield* add(organization, added, taken, at)
     if (changed.length > 0) yield* change(job, changed, taken.firstSeq + added.length, at)
   }

@@ -2,7 +2,6 @@ import { InterruptedError } from '../../errors.ts'
 import type { CommitResult, Lease, PageCommit, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
-import type { TypedRow } from '../columns/row.ts'
 import { leaseOf, ownerOf } from './acquire.ts'
 import { readShares, writeShare } from './budgets.ts'
 import { commitPage } from './commit.ts'
@@ -15,13 +14,12 @@ import {
   knownTables,
   noticesOfFull,
   OtherTablesError,
-  typedRows,
-  type WantedItems,
+  placeRows,
 } from './known-tables.ts'
 import type { Leases } from './leases.ts'
 import { countMissing, holdMissing, noteMissing, reasonOfMissing, removeMissing } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
-import { liveKeys, lookUp } from './rows.ts'
+import { liveKeys, lookUp, type PlacedRow } from './rows.ts'
 import { beginRun, finishRun } from './runs.ts'
 import { type Dialect, type Keys, type Rule, type Runner, timeOf } from './sql.ts'
 import { abandonWalk, beginWalk, closeWalk, openWalks, readLedger, resumeWalk } from './walks.ts'
@@ -64,18 +62,14 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
 
   /** Changes the tables first if the page needs that. */
   async function commit(lease: Lease, page: PageCommit): Promise<CommitResult> {
-    const wanted = {
-      keys: page.changes.upserts.map(({ key }) => key.parts),
-      items: page.changes.upserts.map(({ value }) => value),
-    }
     const known = await tables.of(lease.job.collection)
-    const typed = typedRows(dialect, known, wanted)
+    const rows = placeRows(dialect, known, page.changes.upserts)
     // No generator function of its own: V8 would keep one, and the page with it, until its next full collection.
-    const begin = (row: LockedJob) => commitFitted(dialect, lease.job, page, { wanted, known, typed }, row)
-    const write = () => asOwner(dialect, ownJobOf(lease), begin, typed ? 'keep' : 'change')
+    const begin = (row: LockedJob) => commitFitted(dialect, lease.job, page, { known, rows }, row)
+    const write = () => asOwner(dialect, ownJobOf(lease), begin, rows ? 'keep' : 'change')
     const { fitted, result } = await writing(write)
     if (fitted.tables !== known) tables.note(fitted.tables)
-    return { ...result, notices: [...fitted.notices, ...noticesOfFull(fitted, wanted)] }
+    return { ...result, notices: [...fitted.notices, ...noticesOfFull(fitted)] }
   }
 
   return {
@@ -152,20 +146,21 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
   }
 }
 
-/** Writes a page whose typed rows were made for the tables as this process knew them; anew, if they have changed or have to. */
+/** Writes a page whose rows were placed in the tables as this process knew them; anew, if they have changed or have to. */
 function* commitFitted(
   dialect: Dialect,
   job: Job,
   page: PageCommit,
-  { wanted, known, typed }: { wanted: WantedItems; known: KnownTables; typed: TypedRow[] | null },
+  { known, rows }: { known: KnownTables; rows: PlacedRow[] | null },
   row: LockedJob,
 ) {
   const { name } = job.collection
+  const { upserts } = page.changes
   const isKnown = row.tables === known.version
   const tables = isKnown ? known : yield* knownTables(dialect, name)
-  const fitting = isKnown ? typed : typedRows(dialect, tables, wanted)
+  const fitting = isKnown ? rows : placeRows(dialect, tables, upserts)
   const fitted: Fitted = fitting
-    ? { tables, typed: fitting, notices: [] }
-    : yield* fitTables(dialect, name, wanted, timeOf(page.at))
+    ? { tables, rows: fitting, notices: [] }
+    : yield* fitTables(dialect, name, upserts, timeOf(page.at))
   return { fitted, result: yield* commitPage(dialect, fitted, job, page, row) }
 }
