@@ -329,7 +329,8 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       ])
     })
 
-    it('no row is known of a collection without tables', async () => {
+    it('no row is known of a list that was never read', async () => {
+      await leaseOf(store)
       const items = identifyItems(JOB, pageOf(['{"id":1}']))
 
       expect(await store.lookup(JOB, items)).toEqual([{ state: 'absent' }])

@@ -4,7 +4,7 @@ import { JOIN_COMPLETE, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
 import { assertAddressKept } from './settings.ts'
 import { type Dialect, msOf, one, type Rule, run } from './sql.ts'
-import { refusalOf } from './tables.ts'
+import { ensureTables } from './tables.ts'
 
 // What a process that takes a job learns of it.
 
@@ -17,15 +17,20 @@ const LEASE = `
   WHERE ${THIS_JOB}
 `
 
-/** What is known of a job that this process has taken. Throws where the mirror holds the lists of another address than `baseUrl`. */
-export function* leaseOf(dialect: Dialect, job: Job, baseUrl: string): Rule<Omit<Lease, 'epoch'>> {
+/** What is known of a job that this process has taken, whose tables are made if they are missing. Throws where the mirror holds the lists of another address than `baseUrl`. `at`: ISO 8601. */
+export function* leaseOf(
+  dialect: Dialect,
+  job: Job,
+  baseUrl: string,
+  at: string,
+): Rule<Omit<Lease, 'epoch'>> {
   yield* assertAddressKept(baseUrl)
   // `forget` may have deleted the organization since this process registered it.
   yield* run(
     'INSERT INTO organizations (id, name, configured) VALUES (:id, :name, 1) ON CONFLICT (id) DO NOTHING',
     { id: job.organization.id, name: job.organization.name },
   )
-  const refusal = yield* refusalOf(dialect, job.collection)
+  const refusal = yield* ensureTables(dialect, job.collection, at)
   const row = yield* one<
     Record<'refreshedAt' | 'lastPageAt', string | null> &
       Record<'rowsAdded', number> & {

@@ -1,4 +1,3 @@
-import { KnownError } from '../../errors.ts'
 import { isJsonObject } from '../../json/value.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Notice } from '../../sync/types.ts'
@@ -6,18 +5,12 @@ import { extendCatalog, fitsKeys, keyValues } from '../columns/catalog.ts'
 import { leftOut, toRow } from '../columns/row.ts'
 import { type KnownColumns, loadColumns } from './known-columns.ts'
 import { createRowWriter, type PlacedRow, type RowWriter } from './rows.ts'
-import { type Dialect, one, type Rule, type Runner, run, timeOf } from './sql.ts'
-import { type ConfiguredCollection, changeColumns, ensureTables, hasTables } from './tables.ts'
+import { type Dialect, one, type Rule, type Runner, run } from './sql.ts'
+import { changeColumns } from './tables.ts'
 import { fitsView, growViews, makeViews } from './views.ts'
 
 // The tables and views of a collection grow where they cannot hold the items that come. A process knows them as it read them last: each
 // transaction that writes rows looks whether another process has changed them since.
-
-/** A statement does not suit the tables: another worker, or somebody else, has changed them since this process read what they are like. */
-export class OtherTablesError extends KnownError {
-  override readonly name = 'OtherTablesError'
-  readonly code = 'DATABASE'
-}
 
 /** What a process knows of the tables and views of a collection. */
 export interface KnownTables extends KnownColumns {
@@ -26,34 +19,26 @@ export interface KnownTables extends KnownColumns {
   version: number
 }
 
-/** What this process knows of the tables of all collections. */
-export function createTables({ dialect, isLocal, now, reading, writing }: Runner) {
+/** What this process knows of the tables of each collection that it has a job of. */
+export function createTables({ dialect, reading }: Pick<Runner, 'dialect' | 'reading'>) {
   const known = new Map<string, KnownTables>()
+  const note = (tables: KnownTables) => known.set(tables.catalog.name, tables)
 
-  /** The tables of a collection as this process knows them; they are made on the first use. */
-  async function of(collection: ConfiguredCollection): Promise<KnownTables> {
-    const before = known.get(collection.name)
-    if (before) return before
-    if (!(await reading(hasTables(collection)))) {
-      const refusal = await writing(() => ensureTables(dialect, collection, timeOf(now())))
-      if (refusal) throw refusal
-    }
-    const tables = await reading(knownTables(dialect, collection.name))
-    known.set(collection.name, tables)
+  /** As it read them last. */
+  async function of(name: string): Promise<KnownTables> {
+    const tables = known.get(name) ?? (await reading(knownTables(dialect, name)))
+    note(tables)
     return tables
   }
 
   return {
     of,
-    /** The same as they are now; on a server, where that would cost a way there and back, another worker may have changed them since. */
-    async now(collection: ConfiguredCollection): Promise<KnownTables> {
-      const tables = await of(collection)
-      if (!isLocal || (await reading(versionOf(collection.name))) === tables.version) return tables
-      known.delete(collection.name)
-      return of(collection)
+    /** As they are now: another process may have changed them since. */
+    async now(name: string): Promise<KnownTables> {
+      if (known.get(name)?.version !== (await reading(versionOf(name)))) known.delete(name)
+      return of(name)
     },
-    note: (tables: KnownTables) => known.set(tables.catalog.name, tables),
-    forget: (name: string) => known.delete(name),
+    note,
   }
 }
 

@@ -13,7 +13,6 @@ import {
   type KnownTables,
   knownTables,
   noticesOfFull,
-  OtherTablesError,
   placeRows,
 } from './known-tables.ts'
 import type { Leases } from './leases.ts'
@@ -42,13 +41,8 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
     writing(() => asOwner(dialect, ownJobOf(lease), begin))
 
   async function readingRows<T>({ collection }: Job, begin: (keys: Keys) => Rule<T>): Promise<T> {
-    try {
-      return await reading(begin((await tables.now(collection)).catalog.keys))
-    } catch (error) {
-      if (!(error instanceof OtherTablesError)) throw error
-      tables.forget(collection.name)
-      return reading(begin((await tables.of(collection)).catalog.keys))
-    }
+    const { catalog } = await tables.now(collection.name)
+    return reading(begin(catalog.keys))
   }
 
   const liveIds = (job: Job, from: string | null) =>
@@ -62,7 +56,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
 
   /** Changes the tables first if the page needs that. */
   async function commit(lease: Lease, page: PageCommit): Promise<CommitResult> {
-    const known = await tables.of(lease.job.collection)
+    const known = await tables.of(lease.job.collection.name)
     const rows = placeRows(dialect, known, page.changes.upserts)
     // No generator function of its own: V8 would keep one, and the page with it, until its next full collection.
     const begin = (row: LockedJob) => commitFitted(dialect, lease.job, page, { known, rows }, row)
@@ -74,7 +68,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
 
   return {
     async acquire(job, isVerify = false) {
-      const lease = await leases.take(namesOf(job), isVerify, () => leaseOf(dialect, job, baseUrl))
+      const lease = await leases.take(namesOf(job), isVerify, () => leaseOf(dialect, job, baseUrl, time()))
       return lease ? { lease } : { heldBy: await reading(ownerOf(job)) }
     },
     release: (lease) => leases.release(ownJobOf(lease)),

@@ -37,7 +37,7 @@ function* knownKey(collection: string, lock = ''): Rule<string[] | null> {
 }
 
 /** Whether a collection has tables, by this key. */
-export function* hasTables({ name, key }: ConfiguredCollection): Rule<boolean> {
+function* hasTables({ name, key }: ConfiguredCollection): Rule<boolean> {
   return JSON.stringify(yield* knownKey(name)) === JSON.stringify(key)
 }
 
@@ -153,7 +153,7 @@ export function* changeColumns(
 }
 
 /** Why the store cannot keep the rows of a collection: it has rows by another key, or a name of its tables is taken. Null: it can. */
-export function* refusalOf(dialect: Dialect, collection: ConfiguredCollection): Rule<JobError | null> {
+function* refusalOf(dialect: Dialect, collection: ConfiguredCollection): Rule<JobError | null> {
   const { name, key } = collection
   const known = yield* knownKey(name)
   if (!known) return yield* nameTaken(dialect, name)
@@ -214,6 +214,7 @@ export function* ensureTables(
   at: string,
 ): Rule<JobError | null> {
   const { name, key } = collection
+  if (yield* hasTables(collection)) return null
   // Two workers that make tables at once would each find a name free.
   yield* one(`SELECT value FROM sync_settings WHERE name = 'version' ${dialect.lock('change')}`)
   const refusal = yield* refusalOf(dialect, collection)
@@ -238,7 +239,7 @@ export function* ensureTables(
   return null
 }
 
-/** Makes the tables of every configured collection, so that queries work before the first row. */
+/** Makes the tables of every configured collection, so that queries work before the first row. `at`: ISO 8601. */
 export function* makeConfigured(
   dialect: Dialect,
   collections: readonly ConfiguredCollection[],

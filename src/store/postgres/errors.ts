@@ -1,6 +1,5 @@
 import { JobError, KnownError, MirrorError, systemCode, UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
-import { OtherTablesError } from '../core/known-tables.ts'
 import { type PostgresAddress, serverAt } from './address.ts'
 
 /** What pg and the network say of an error. PostgreSQL's own message may quote data, so it is never shown. */
@@ -86,7 +85,8 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
       `${server} cannot be reached (${code || printable(message, 80)}): see that it runs, and that the address names its host and port`,
     )
   if (CHANGED_TABLES.includes(code))
-    return new OtherTablesError(
+    return new JobError(
+      'DATABASE',
       `${server} refuses a statement on the tables of this list ${state}: somebody has changed them, or something that was added to ` +
         'them, such as a trigger or a policy, is in the way',
     )
