@@ -18,14 +18,8 @@ import { all, type Dialect, quoted, type Rule, SQL_TYPES } from './sql.ts'
 /** Makes the views of a collection, or makes them anew. */
 export function* makeViews(dialect: Dialect, { catalog, views }: KnownColumns): Rule<void> {
   for (const kind of VIEW_KINDS)
-    yield* makeView(dialect, tableName(catalog.name, kind), SELECTS[kind](catalog))
+    yield* dialect.makeView(tableName(catalog.name, kind), SELECTS[kind](catalog))
   for (const [column, view] of views) yield* makeArrayView(dialect, catalog, column, view)
-}
-
-/** Leaves a table that a user has put in the place of a view. */
-function* makeView(dialect: Dialect, name: string, select: string): Rule<void> {
-  const found = yield* dialect.relationNamed([name])
-  if (!found || found.kind === 'view') yield* dialect.makeView(name, select)
 }
 
 /** The names of the views of a collection. */
@@ -162,5 +156,5 @@ function* makeArrayView(
     ),
   ]
   const from = `${quoted(table)} AS t${elements.from(`t.${quoted(arrayColumn)}`, hasNul)}`
-  yield* makeView(dialect, name, `SELECT\n  ${columns.join(',\n  ')}\nFROM ${from}`)
+  yield* dialect.makeView(name, `SELECT\n  ${columns.join(',\n  ')}\nFROM ${from}`)
 }
