@@ -36,8 +36,6 @@ export interface ColumnLimits {
   mostColumns: number
   /** The beginning of a name that leaves room for `room` more characters. */
   cut(name: string, room: number): string
-  /** Bytes of the longest name that a collection can have. */
-  longestCollection: number
   /** Names that every table has already: a field of that name gets the next free one. */
   reserved: readonly string[]
   /** The reserved names that not even a key may have. */
@@ -50,7 +48,6 @@ const TRUTHS = ['true', 'false']
 export const SQLITE_LIMITS: ColumnLimits = {
   mostColumns: 500,
   cut: (name) => name,
-  longestCollection: Number.POSITIVE_INFINITY,
   // The first two are names of the row id of every table; columns of views and subqueries that are called like the others get another name.
   reserved: ['rowid', 'oid', ...TRUTHS],
   reservedForKeys: TRUTHS,

@@ -166,11 +166,6 @@ function* refusalOf(dialect: Dialect, collection: ConfiguredCollection): Rule<Jo
 }
 
 function* nameTaken(dialect: Dialect, name: string): Rule<JobError | null> {
-  const { longestCollection } = dialect.limits
-  if (Buffer.byteLength(name) > longestCollection)
-    return refused(
-      `the name ${name} is too long for tables of PostgreSQL: give the collection a name of at most ${longestCollection} bytes, and put the address of the list into its path`,
-    )
   const tables = [...TABLE_KINDS, ...VIEW_KINDS].map((kind) => tableName(name, kind))
   const indexes = INDEXES.map(([end]) => indexName(dialect, name, end))
   const found = yield* dialect.relationNamed([...tables, ...indexes])

@@ -20,8 +20,6 @@ export const POSTGRES_LIMITS: ColumnLimits = {
   // A row has to fit into a database page, of 8160 bytes, where a text takes 27 or fewer: longer ones are stored elsewhere.
   mostColumns: 280,
   cut: cutName,
-  // With the ends of the names of its tables it has to fit.
-  longestCollection: LONGEST_NAME_BYTES - 13,
   // Those of SQLite, too, so that both stores choose the same names.
   reserved: [...SQLITE_LIMITS.reserved, ...SYSTEM_COLUMNS],
   reservedForKeys: [...SQLITE_LIMITS.reservedForKeys, ...SYSTEM_COLUMNS],
