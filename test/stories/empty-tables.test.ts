@@ -35,7 +35,7 @@ it('they are made by resume, too, and never in place of what a user made, which 
 
   const { code, stderr } = await workspace.run(['sync'])
 
-  const cure = /CONFIGURATION.*it has a view Invoices_Raw already: give the collection another name/
+  const cure = /CONFIGURATION.*something else in it is called Invoices_Raw: give the collection another name/
   expect([code, stderr]).toEqual([1, expect.stringMatching(cure)])
   expect(server.asked.map(({ collection }) => collection)).not.toContain('invoices')
   workspace.change('DROP VIEW Invoices_Raw')

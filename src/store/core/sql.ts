@@ -38,8 +38,8 @@ export interface Dialect {
   lock(kind: 'keep' | 'change'): string
   /** How a table declares a type of `SQL_TYPES`, or a time. */
   declared(type: string): string
-  /** The first table, view, index or other thing with one of these names. */
-  relationNamed(names: readonly string[]): Rule<{ kind: string; name: string } | null>
+  /** The first of these names that a table, view or other thing has; null: none does. */
+  taken(names: readonly string[]): Rule<string | null>
   /** How a statement reads lines of values. */
   lines(columns: Columns): Lines
   /** Gives columns of tables other types. It may drop these views, which read them: the caller makes them again. */

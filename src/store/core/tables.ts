@@ -166,15 +166,11 @@ function* refusalOf(dialect: Dialect, collection: ConfiguredCollection): Rule<Jo
 }
 
 function* nameTaken(dialect: Dialect, name: string): Rule<JobError | null> {
-  const tables = [...TABLE_KINDS, ...VIEW_KINDS].map((kind) => tableName(name, kind))
-  const indexes = INDEXES.map(([end]) => indexName(dialect, name, end))
-  const found = yield* dialect.relationNamed([...tables, ...indexes])
-  return (
-    found &&
-    refused(
-      `the mirror cannot make the tables of ${name}, since it has a ${found.kind} ${found.name} already: give the collection ` +
-        'another name (and the address as its path), or rename what is in the way',
-    )
+  const taken = yield* dialect.taken([...TABLE_KINDS, ...VIEW_KINDS].map((kind) => tableName(name, kind)))
+  if (taken === null) return null
+  return refused(
+    `the mirror cannot make the tables of ${name}, since something else in it is called ${taken}: give the collection ` +
+      'another name (and the address as its path), or rename what is in the way',
   )
 }
 

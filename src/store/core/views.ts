@@ -126,7 +126,7 @@ function* freeViewName(dialect: Dialect, name: string): Rule<string> {
   const taken = new Set<string>()
   for (;;) {
     const free = freeName(name, (candidate) => taken.has(candidate), dialect.limits)
-    if ((yield* dialect.relationNamed([free])) === null) return free
+    if ((yield* dialect.taken([free])) === null) return free
     taken.add(free)
   }
 }

@@ -77,17 +77,16 @@ export const POSTGRES: Dialect = {
   },
   lock: (kind) => (kind === 'keep' ? 'FOR SHARE' : 'FOR NO KEY UPDATE'),
   declared: (type) => type,
-  relationNamed: (names) =>
-    one(
-      `
-        SELECT CASE relkind WHEN 'v' THEN 'view' ELSE 'relation' END AS kind, relname AS name
-        FROM pg_class
-        JOIN json_array_elements_text(:names::json) AS wanted (name) ON relname = wanted.name
-        WHERE relnamespace = current_schema()::regnamespace
-        LIMIT 1
-      `,
-      { names: JSON.stringify(names) },
-    ),
+  *taken(names) {
+    const text = `
+      SELECT relname AS name
+      FROM pg_class
+      JOIN json_array_elements_text(:names::json) AS wanted (name) ON relname = wanted.name
+      WHERE relnamespace = current_schema()::regnamespace
+      LIMIT 1
+    `
+    return (yield* one<{ name: string }>(text, { names: JSON.stringify(names) }))?.name ?? null
+  },
   lines(columns) {
     const typed = Object.entries(columns).map(([name, type]) => `${quoted(name)} ${type}`)
     const lines = `json_to_recordset(:lines::json) AS line (${typed.join(', ')})`

@@ -70,13 +70,11 @@ export const SQLITE: Dialect = {
   stored: (row) => row,
   lock: () => '',
   declared: (type) => TYPES[type] ?? 'TEXT',
-  *relationNamed(names) {
-    const text = 'SELECT type AS kind, name FROM sqlite_schema WHERE name = :name COLLATE NOCASE'
-    for (const name of names) {
-      const found = yield* one<{ kind: string; name: string }>(text, { name })
-      if (found) return found
-    }
-    return null
+  *taken(names) {
+    const text = `
+      SELECT name FROM sqlite_schema JOIN json_each(:names) AS wanted ON name = wanted.value COLLATE NOCASE LIMIT 1
+    `
+    return (yield* one<{ name: string }>(text, { names: JSON.stringify(names) }))?.name ?? null
   },
   lines: () => ({
     value: () => '?',
