@@ -212,7 +212,7 @@ async function endWalk(own: TakenJob, { walk, reading, run, read }: ReadWalk): P
   for (const over of isIncomplete ? [walk] : open.filter(({ origin }) => origin === 'sync'))
     await store.closeWalk(lease, { walkId: over.id, run, outcome: null, removals: 'none', refresh: null })
   if (isIncomplete) throw incompleteError(job, read)
-  let untrusted = isFull ? (walk.untrusted ?? whyUntrusted(read, walk.newRejects)) : null
+  let untrusted = isFull ? whyUntrusted(read, walk.newRejects) : null
   if (untrusted !== null && coverage === 'drifted' && lease.lastCoverage === 'drifted')
     untrusted += `; if its total is never the number of items that are listed, set ${totalKey(job)}: ignore`
   let removals: Removals = 'none'

@@ -133,8 +133,6 @@ export interface Walk {
   rowsSeen: number
   /** Items without a usable key that are new to the store, so far. */
   newRejects: number
-  /** Why its result is not trusted, whatever the walk reads; null: that depends on the reading. */
-  untrusted: string | null
 }
 
 /** One answer of a walk in the page ledger, when it was written, and its number, from 1 on. `resumed`: the first one of another process. */

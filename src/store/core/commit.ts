@@ -50,7 +50,7 @@ export function* commitPage(
 /** The open full walks of the job that another one reads now: they count the items of the page as seen. */
 const OTHERS = `
   FROM sync_walks AS other
-  WHERE ${OF_JOB} AND status = 'open' AND kind = 'full' AND untrusted IS NULL AND other.id <> :walkId
+  WHERE ${OF_JOB} AND status = 'open' AND kind = 'full' AND other.id <> :walkId
 `
 
 const COUNT_IN_RUN = `

@@ -7,12 +7,13 @@ import { LAST_TRUSTED, ofWalks } from './walks.ts'
 
 // Deletes what runs of a job have left and no walk needs any more.
 
-/** For how long an interrupted full walk learns what others read meanwhile: a backfill may stay open for ever. Milliseconds. */
-const OVERLAP_KEPT_MS = 3 * 86_400_000
-
-const NOT_TRUSTED = 'it was interrupted for more than three days, and the list was read meanwhile'
-
 const OVER = "status <> 'open'"
+
+/** Tables of which only open walks need their part, each with the rest of its key. */
+const OF_OPEN_WALKS = [
+  ['sync_refreshed', 'key'],
+  ['sync_pages', 'ordinal'],
+] as const
 
 /** Refreshes, and walks of short lists in their place. */
 const FOUND_NOTHING = `${OF_JOB} AND brief = 1 AND status <> 'running'`
@@ -25,28 +26,15 @@ const KEPT_WALKS = `
 `
 
 /**
- * Deletes a batch: the page ledger of closed walks, and what was read while they were open; then closed walks and rows of `sync_runs` older than
- * `keepRuns`, and those that found nothing in place of a refresh, except the last ones; and each refresh that found nothing. Returns true when nothing
- * is left.
- * @param ago Returns the time that many milliseconds ago.
+ * Deletes a batch: the page ledger of closed walks, and what was read while they were open; then closed walks and rows of `sync_runs` from before
+ * this time, and those that found nothing in place of a refresh, except the last ones; and each refresh that found nothing. Returns true when
+ * nothing is left.
  */
-export function* pruneWalks(job: Job, ago: (ms: number) => string, keepRuns: number): Rule<boolean> {
+export function* pruneWalks(job: Job, before: string): Rule<boolean> {
   const names = namesOf(job)
-  yield* run(
-    `
-      UPDATE sync_walks
-      SET untrusted = '${NOT_TRUSTED}'
-      WHERE ${OF_JOB} AND status = 'open' AND kind = 'full' AND pages > 0 AND updated_at < :before AND untrusted IS NULL
-        AND EXISTS (SELECT 1 FROM sync_refreshed WHERE walk_id = sync_walks.id)
-    `,
-    { ...names, before: ago(OVERLAP_KEPT_MS) },
-  )
-  const refreshed = ofWalks(`${OVER} OR untrusted IS NOT NULL`)
-  if ((yield* deleteBatch('sync_refreshed', ['walk_id', 'key'], refreshed, names)) === BATCH_ROWS)
-    return false
-  if ((yield* deleteBatch('sync_pages', ['walk_id', 'ordinal'], ofWalks(OVER), names)) === BATCH_ROWS)
-    return false
-  const ages = { ...names, before: ago(keepRuns) }
+  for (const [table, key] of OF_OPEN_WALKS)
+    if ((yield* deleteBatch(table, ['walk_id', key], ofWalks(OVER), names)) === BATCH_ROWS) return false
+  const ages = { ...names, before }
   yield* run(
     `
       DELETE FROM sync_walks

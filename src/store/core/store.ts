@@ -36,7 +36,6 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
   const { dialect, now, reading, writing, inBatches } = runner
   const tables = createTables(runner)
   const time = () => timeOf(now())
-  const ago = (ms: number) => timeOf(now() - ms)
   const owned = <T>(lease: Lease, begin: (row: LockedJob) => Rule<T>) =>
     writing(() => asOwner(dialect, ownJobOf(lease), begin))
 
@@ -130,10 +129,11 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
 
     async prune(job) {
       const { history } = job.collection
+      const ago = (ms: number) => timeOf(now() - ms)
       // After a signal to stop, the next run prunes the rest.
-      await inBatches(() => writing(() => pruneWalks(job, ago, keepRuns)))
-      const end = typeof history === 'number' ? ago(history) : null
-      if (end !== null) await inBatches(() => writing(() => pruneHistory(dialect, job, end)))
+      await inBatches(() => writing(() => pruneWalks(job, ago(keepRuns))))
+      if (typeof history === 'number')
+        await inBatches(() => writing(() => pruneHistory(dialect, job, ago(history))))
       await runner.analyze?.()
     },
     liveKeys: liveIds,

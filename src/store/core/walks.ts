@@ -28,7 +28,7 @@ export const LAST_TRUSTED = `coalesce((
 
 const WALK = `
   id, origin, kind, path, filters, first_page AS "firstPage", next_page AS "nextPage", pages, rows_seen AS "rowsSeen",
-  new_rejects AS "newRejects", untrusted, rules, started_at AS "startedAt", updated_at AS "updatedAt", rows_added_before AS "rowsAddedBefore"
+  new_rejects AS "newRejects", rules, started_at AS "startedAt", updated_at AS "updatedAt", rows_added_before AS "rowsAddedBefore"
 `
 
 type WalkRow = Omit<OpenWalk & Walk, 'rules' | 'resumed' | 'startedAt' | 'updatedAt'> &

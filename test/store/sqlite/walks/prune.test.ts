@@ -121,32 +121,18 @@ describe('what runs leave', () => {
     expect(idsOf(walks(test))).toEqual([1, 3, 5, 7])
   })
 
-  it('leaves an interrupted walk as it is while nobody else reads the list', async () => {
-    await broken(2, { plan: BACKFILL, trigger: 'backfill' })
-    test.clock.advance(4 * DAY_MS)
-    const shown = { ...list, source: { ...list.source, clockAhead: () => 0 } }
-    isDown = () => true
-    await runOnce(test, shown)
-
-    expect(walks(test)[0]).toMatchObject({ status: 'open', untrusted: null })
-  })
-
-  it('keeps what others read for an interrupted backfill for three days, and trusts it no longer then', async () => {
+  it('knows for an interrupted backfill what others read meanwhile, for as long as it stays open', async () => {
     const backfill: Partial<JobOptions> = { plan: BACKFILL, trigger: 'backfill' }
     const noted = () => test.value('SELECT count(*) FROM sync_refreshed')
     await broken(2, backfill)
-    for (let count = 1; count <= 4; count++) await sync()
-    expect(noted()).toBe(8)
-
-    test.clock.advance(3 * DAY_MS + 1)
     await sync()
-    expect(noted()).toBe(0)
+    test.clock.advance(30 * DAY_MS)
+    await sync()
+    expect(noted()).toBe(8)
     list.ids.pop()
 
-    expect(await sync(backfill)).toMatchObject({
-      error: null,
-      untrusted: expect.stringContaining('three days'),
-    })
+    expect(await sync(backfill)).toMatchObject({ error: null, untrusted: null })
     expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
+    expect(noted()).toBe(0)
   })
 })
