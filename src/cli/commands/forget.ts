@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import { collectionsOf } from '../../store/core/forget.ts'
 import { listedOrganizations } from '../../store/core/query.ts'
-import { grouped, printable } from '../../text.ts'
+import { counted, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { placeOf, readFacts } from '../place.ts'
 import type { Invocation } from '../runtime.ts'
@@ -37,10 +37,8 @@ export async function run(runtime: Invocation, options: JobSelection & { yes?: b
         { organization: id, collection },
         configured.includes(collection),
       )
-      if (gone) {
-        const counts = Object.entries(gone).map(([what, count]) => `${what} ${grouped(count)}`)
-        stdout.write(`forgot ${shown} ${collection}: ${counts.join(', ')}\n`)
-      } else {
+      if (gone !== null) stdout.write(`forgot ${shown} ${collection}: ${counted(gone, 'row')}\n`)
+      else {
         stderr.write(`BUSY: ${shown} ${collection}: another process has it; nothing of it was deleted\n`)
         exitCode = 1
       }

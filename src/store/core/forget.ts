@@ -20,11 +20,8 @@ import { ofWalks } from './walks.ts'
 
 // What `forget` deletes of a job, and of an organization.
 
-/** How much was deleted of a job. */
-export type Holdings = Record<'rows' | 'versions' | 'rejects' | 'walks' | 'runs', number>
-
 /** Makes a job look as if it was never read, before the rest is deleted. */
-function* markForgotten(job: JobNames, at: string): Rule<Holdings> {
+function* markForgotten(job: JobNames, at: string): Rule<void> {
   yield* run(
     `UPDATE sync_walks SET status = 'abandoned', coverage = NULL, finished_at = coalesce(finished_at, :at) WHERE ${OF_JOB}`,
     { ...job, at },
@@ -39,7 +36,6 @@ function* markForgotten(job: JobNames, at: string): Rule<Holdings> {
     `,
     job,
   )
-  return { rows: 0, versions: 0, rejects: 0, walks: 0, runs: 0 }
 }
 
 /** Deletes a batch of what a job has. Returns how many rows. */
@@ -68,16 +64,16 @@ function ofTable(table: string, key: readonly string[], where: string): ForgetSo
   return (_dialect, job) => deleteBatch(table, key, where, job)
 }
 
-/** What is deleted in batches, in this order, and which number counts it: walks after what is found by them. */
-const IN_BATCHES: readonly [keyof Holdings | null, ForgetSome][] = [
-  ['runs', ofTable('sync_runs', ['id'], OF_JOB)],
-  [null, ofTable('sync_missing', ['organization_id', 'collection', 'key'], OF_JOB)],
-  [null, ofTable('sync_refreshed', ['walk_id', 'key'], ofWalks())],
-  [null, ofTable('sync_pages', ['walk_id', 'ordinal'], ofWalks())],
-  ['walks', ofTable('sync_walks', ['id'], OF_JOB)],
-  ['rejects', ofTable('sync_rejects', ['organization_id', 'collection', 'fingerprint'], OF_JOB)],
-  ['rows', forgetRows],
-  ['versions', forgetVersions],
+/** What is deleted in batches, in this order: walks after what is found by them. */
+const IN_BATCHES: readonly ForgetSome[] = [
+  ofTable('sync_runs', ['id'], OF_JOB),
+  ofTable('sync_missing', ['organization_id', 'collection', 'key'], OF_JOB),
+  ofTable('sync_refreshed', ['walk_id', 'key'], ofWalks()),
+  ofTable('sync_pages', ['walk_id', 'ordinal'], ofWalks()),
+  ofTable('sync_walks', ['id'], OF_JOB),
+  ofTable('sync_rejects', ['organization_id', 'collection', 'fingerprint'], OF_JOB),
+  forgetRows,
+  forgetVersions,
 ]
 
 /** Deletes an organization once it has no jobs. The hold of its token stays without its name, since another one may be configured with it. */
@@ -114,22 +110,23 @@ export function createForgetting(
 ) {
   return {
     /**
-     * Forgets a job, in batches, and returns what is gone; null: another process works on it. At once the list looks as if it was never read, but for its runs, so that
+     * Forgets a job, in batches, and returns how many rows are gone; null: another process works on it. At once the list looks as if it was never read, but for its runs, so that
      * after a kill the same command does the rest. Throws InterruptedError after the signal to stop, and JobError (`BUSY`) once another process has
      * taken the job: what that one writes stays. `isConfigured`: the job's row stays, since a sync will need it.
      */
-    async job(job: JobNames, isConfigured: boolean): Promise<Holdings | null> {
+    async job(job: JobNames, isConfigured: boolean): Promise<number | null> {
       const taken = await leases.take(job, false)
       if (!taken) return null
       const owner = { job, name: `${job.organization} ${job.collection}`, epoch: taken.epoch }
       const owned = <T>(begin: () => Rule<T>) => writing(() => asOwner(dialect, owner, begin))
       try {
-        const gone = await owned(() => markForgotten(job, timeOf(now())))
-        for (const [counts, forgetSome] of IN_BATCHES) {
+        await owned(() => markForgotten(job, timeOf(now())))
+        let gone = 0
+        for (const forgetSome of IN_BATCHES) {
           const isDone = await inBatches(async () => {
-            const rows = await owned(() => forgetSome(dialect, job))
-            if (counts) gone[counts] += rows
-            return rows < BATCH_ROWS
+            const deleted = await owned(() => forgetSome(dialect, job))
+            if (forgetSome === forgetRows) gone += deleted
+            return deleted < BATCH_ROWS
           })
           if (!isDone)
             throw new InterruptedError('stopped before everything was forgotten; the same command continues')

@@ -32,7 +32,7 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
     await read('UPDATE sync_jobs SET fresh_as_of = now()')
     expect(await run(['forget', '--org', 'acme', '--yes'])).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/forgot acme orders: rows 2/) as string,
+      stdout: expect.stringMatching(/forgot acme orders: 2 rows/) as string,
     })
     expect(await read('SELECT fresh_as_of, newest, refresh, failing_since FROM sync_jobs')).toEqual([
       { fresh_as_of: null, newest: null, refresh: null, failing_since: null },

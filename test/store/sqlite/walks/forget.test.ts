@@ -50,7 +50,7 @@ describe('forgetting', () => {
     const forgotten = await forgetter().job(ORDERS, false)
     await forgetter().organization(ACME.id)
 
-    expect(forgotten).toEqual({ rows: 294, versions: 294, rejects: 6 + 6, walks: 2, runs: 2 })
+    expect(forgotten).toBe(294)
     const { schema: _, sync_missing, ...tables } = dump(test)
     expect(sync_missing).toEqual([])
     // Another organization may be configured with it.
