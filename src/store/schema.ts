@@ -83,13 +83,11 @@ CREATE TABLE sync_settings (
   value TEXT NOT NULL
 ) STRICT;
 
-CREATE TABLE organizations (
+CREATE TABLE sync_organizations (
   id TEXT NOT NULL PRIMARY KEY,
   name TEXT NOT NULL,
   configured INTEGER NOT NULL /* 0: no longer in the configuration */,
-  held_since TIME /* when the API refused this organization's token */,
-  held_reason TEXT,
-  last_fingerprint TEXT /* of the token that was used last, salted; the hold is its */
+  last_fingerprint TEXT /* of the token that was used last, salted */
 ) STRICT;
 
 CREATE TABLE sync_refused_tokens (
@@ -97,6 +95,11 @@ CREATE TABLE sync_refused_tokens (
   reason TEXT NOT NULL,
   since TIME NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE VIEW organizations AS
+SELECT organization.id, organization.name, organization.configured, token.since AS held_since, token.reason AS held_reason
+FROM sync_organizations AS organization
+LEFT JOIN sync_refused_tokens AS token ON token.fingerprint = organization.last_fingerprint;
 
 CREATE TABLE sync_collections (
   name TEXT NOT NULL PRIMARY KEY,

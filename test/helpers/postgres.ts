@@ -69,7 +69,7 @@ const WHAT_IS_THERE = `
     string_agg('DELETE FROM ' || relname, '; ') FILTER (WHERE relkind = 'r' AND is_own AND relname <> 'sync_settings') AS own,
     string_agg('ALTER SEQUENCE ' || relname || ' RESTART', '; ') FILTER (WHERE relkind = 'S' AND is_own) AS counters
   FROM (
-    SELECT relname, relkind, relname LIKE 'sync\\_%' OR relname = 'organizations' AS is_own
+    SELECT relname, relkind, relname LIKE 'sync\\_%' AS is_own
     FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace
   ) AS one

@@ -118,7 +118,7 @@ describe('the published file', () => {
   it('has none of the workings of the program in it', () => {
     const schema = ask(copy, 'SELECT sql FROM sqlite_schema').map(({ sql }) => String(sql))
     const secrets = scene.workspace.rows<{ value: string }>(
-      `SELECT last_fingerprint AS value FROM organizations UNION ALL SELECT value FROM sync_settings WHERE name LIKE '%salt%'`,
+      `SELECT last_fingerprint AS value FROM sync_organizations UNION ALL SELECT value FROM sync_settings WHERE name LIKE '%salt%'`,
     )
     const bytes = fs.readFileSync(copy, 'latin1')
 

@@ -27,7 +27,7 @@ export function* leaseOf(
   yield* assertAddressKept(baseUrl)
   // `forget` may have deleted the organization since this process registered it.
   yield* run(
-    'INSERT INTO organizations (id, name, configured) VALUES (:id, :name, 1) ON CONFLICT (id) DO NOTHING',
+    'INSERT INTO sync_organizations (id, name, configured) VALUES (:id, :name, 1) ON CONFLICT (id) DO NOTHING',
     { id: job.organization.id, name: job.organization.name },
   )
   const refusal = yield* ensureTables(dialect, job.collection, at)

@@ -81,13 +81,11 @@ function* forgetOrganization(id: string): Rule<void> {
   const job = yield* one('SELECT 1 FROM sync_jobs WHERE organization_id = :id', { id })
   if (job !== null) return
   const found = yield* one<{ name: string }>('SELECT name FROM organizations WHERE id = :id', { id })
-  const values = { named: ` of organization ${found?.name} was refused`, unnamed: ' was refused' }
-  for (const [table, reason] of [
-    ['sync_refused_tokens', 'reason'],
-    ['organizations', 'held_reason'],
-  ] as const)
-    yield* run(`UPDATE ${table} SET ${reason} = replace(${reason}, :named::text, :unnamed::text)`, values)
-  yield* run('DELETE FROM organizations WHERE id = :id', { id })
+  yield* run('UPDATE sync_refused_tokens SET reason = replace(reason, :named::text, :unnamed::text)', {
+    named: ` of organization ${found?.name} was refused`,
+    unnamed: ' was refused',
+  })
+  yield* run('DELETE FROM sync_organizations WHERE id = :id', { id })
   yield* run('DELETE FROM sync_gates WHERE scope = :id', { id })
   yield* run('DELETE FROM sync_shares WHERE scope = :id', { id })
 }

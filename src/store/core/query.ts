@@ -35,7 +35,7 @@ export function firstWord(sql: string): string {
  * `sync_` is the program's own.
  */
 export const OF_EVERY_MIRROR: Readonly<Record<string, readonly string[] | null>> = {
-  organizations: ['id', 'name', 'configured', 'held_since', 'held_reason'],
+  organizations: null,
   sync_status: null,
   sync_runs: columns(
     'id walk_id organization_id collection trigger status started_at finished_at first_page pages rows_seen rows_added rows_changed ' +

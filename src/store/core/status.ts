@@ -40,14 +40,14 @@ export type ListRow = Values<typeof LIST>
 export const LIST_COLUMNS = Object.keys(LIST) as (keyof ListRow)[]
 
 const OF_BUDGET =
-  "FROM sync_gates WHERE scope IN ('all', job.organization_id, organizations.last_fingerprint)"
+  "FROM sync_gates WHERE scope IN ('all', job.organization_id, organization.last_fingerprint)"
 
 /** What `status` reads of each list beside its row of `sync_status`. */
 const DETAILS = {
   configured: column<number>('job.configured', 1),
   /** The process that works on it, or did so when it died. Keep it out of all output. */
   owner: column<string | null>('job.owner'),
-  held_reason: column<string | null>('organizations.held_reason'),
+  held_reason: column<string | null>('token.reason'),
   /** Of the last run that failed. */
   failing_code: column<string | null>('job.failing_code'),
   failing_message: column<string | null>('job.failing_message'),
@@ -132,14 +132,15 @@ const STATUS = `
       .join(',\n    ')}
   FROM sync_status
   JOIN sync_jobs AS job USING (organization_id, collection)
-  JOIN organizations ON organizations.id = job.organization_id
+  JOIN sync_organizations AS organization ON organization.id = job.organization_id
+  LEFT JOIN sync_refused_tokens AS token ON token.fingerprint = organization.last_fingerprint
   ${JOIN_LAST_RUN}
   ${joinLast('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND died = 0`)}
   ${JOIN_COMPLETE}
   ${joinLast('sync_walks', 'open', "status = 'open'")}
   LEFT JOIN sync_walks AS walk
     ON walk.id = coalesce((SELECT id FROM sync_walks WHERE id = run.walk_id AND status = 'open'), open.id)
-  ORDER BY organizations.name, job.collection
+  ORDER BY organization.name, job.collection
 `
 
 const NOTHING = Object.fromEntries(

@@ -44,12 +44,12 @@ export function createTokens({ runner, salt, budgets }: TokenOptions): Tokens {
     register: (organizations) =>
       writing(function* () {
         // In one order, so that workers that start at once do not wait for each other crosswise.
-        if (!isLocal) yield* exec(['LOCK TABLE organizations, sync_jobs IN SHARE ROW EXCLUSIVE MODE'])
+        if (!isLocal) yield* exec(['LOCK TABLE sync_organizations, sync_jobs IN SHARE ROW EXCLUSIVE MODE'])
         yield* register(dialect, organizations)
       }),
     fingerprint: (token) => createHash('sha256').update(`${salt}\0${token}`).digest('hex').slice(0, 32),
     async useToken(id, fingerprint) {
-      const text = 'SELECT last_fingerprint AS last FROM organizations WHERE id = :id'
+      const text = 'SELECT last_fingerprint AS last FROM sync_organizations WHERE id = :id'
       const row = await reading(one<{ last: string | null }>(text, { id }))
       // Mostly nothing has changed, and then no lock is needed.
       if (row?.last !== fingerprint) await writing(() => run(USE_TOKEN, { id, fingerprint }))
@@ -61,13 +61,7 @@ export function createTokens({ runner, salt, budgets }: TokenOptions): Tokens {
   }
 }
 
-const USE_TOKEN = `
-  UPDATE organizations
-  SET
-    last_fingerprint = :fingerprint,
-    (held_since, held_reason) = (SELECT since, reason FROM sync_refused_tokens WHERE fingerprint = :fingerprint)
-  WHERE id = :id
-`
+const USE_TOKEN = 'UPDATE sync_organizations SET last_fingerprint = :fingerprint WHERE id = :id'
 
 /** Returns the mirror's salt. `newSalt` makes one if there is none; of several processes the first one's is used. */
 export function* makeSalt(newSalt: () => string): Rule<string> {
@@ -85,7 +79,7 @@ export function* makeSalt(newSalt: () => string): Rule<string> {
 function* register(dialect: Dialect, organizations: readonly RegisteredOrganization[]): Rule<void> {
   const jobs = organizations.flatMap(({ id, collections }) => collections.map((name) => [id, name]))
   const named = organizations.map(({ id, name }) => [id, name])
-  yield* configure(dialect, 'organizations', ['id'], ['name'], named)
+  yield* configure(dialect, 'sync_organizations', ['id'], ['name'], named)
   yield* configure(dialect, 'sync_jobs', ['organization_id', 'collection'], [], jobs)
 }
 
@@ -137,28 +131,35 @@ function* hold(
   dialect: Dialect,
   ...[organizationIds, fingerprint, reason, at]: Parameters<Tokens['hold']>
 ): Rule<void> {
-  const refusal = { fingerprint, reason, at }
   yield* run(
     `
       INSERT INTO sync_refused_tokens (fingerprint, reason, since) VALUES (:fingerprint, :reason, :at)
       ON CONFLICT (fingerprint) DO UPDATE SET reason = excluded.reason, since = excluded.since
     `,
-    refusal,
+    { fingerprint, reason, at },
   )
   yield* run(
     `
-      UPDATE organizations
-      SET held_since = :at, held_reason = :reason, last_fingerprint = :fingerprint
-      WHERE last_fingerprint = :fingerprint OR id IN (SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')})
+      UPDATE sync_organizations
+      SET last_fingerprint = :fingerprint
+      WHERE id IN (SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')})
     `,
-    { ...refusal, ids: JSON.stringify(organizationIds) },
+    { fingerprint, ids: JSON.stringify(organizationIds) },
   )
 }
 
 function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<string[]> {
   const ids = JSON.stringify(organizationIds)
   const chosen = `SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')}`
-  const used = `SELECT last_fingerprint FROM organizations WHERE id IN (${chosen})`
+  const used = `SELECT last_fingerprint FROM sync_organizations WHERE id IN (${chosen})`
+  const lifted = yield* all<{ name: string }>(
+    `
+      SELECT name FROM sync_organizations
+      JOIN sync_refused_tokens ON fingerprint = last_fingerprint
+      WHERE fingerprint IN (${used})
+    `,
+    { ids },
+  )
   // Requests of the last minute still count.
   yield* run(
     `
@@ -173,16 +174,8 @@ function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<str
     `
       DELETE FROM sync_refused_tokens
       WHERE fingerprint IN (${used})
-        OR fingerprint NOT IN (SELECT last_fingerprint FROM organizations WHERE last_fingerprint IS NOT NULL)
-          AND NOT EXISTS (SELECT 1 FROM organizations WHERE configured = 1 AND id NOT IN (${chosen}))
-    `,
-    { ids },
-  )
-  const lifted = yield* all<{ name: string }>(
-    `
-      UPDATE organizations SET held_since = NULL, held_reason = NULL
-      WHERE last_fingerprint IN (${used}) AND held_since IS NOT NULL
-      RETURNING name
+        OR fingerprint NOT IN (SELECT last_fingerprint FROM sync_organizations WHERE last_fingerprint IS NOT NULL)
+          AND NOT EXISTS (SELECT 1 FROM sync_organizations WHERE configured = 1 AND id NOT IN (${chosen}))
     `,
     { ids },
   )

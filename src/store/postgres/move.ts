@@ -82,7 +82,7 @@ function ownTables(connection: Connection): string[] {
   const found = inFile(
     connection,
     all<{ name: string }>(
-      "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name LIKE 'sync\\_%' ESCAPE '\\' OR name = 'organizations') AND name NOT IN ('sync_settings', 'sync_workers')",
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'sync\\_%' ESCAPE '\\' AND name NOT IN ('sync_settings', 'sync_workers')",
     ),
   )
   return found.map(({ name }) => name)
