@@ -62,6 +62,10 @@ export function joinLast(table: 'sync_runs' | 'sync_walks', as: string, where: s
 /** Joins the last complete full walk. */
 export const JOIN_COMPLETE = joinLast('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")
 
+/** The refreshes, and walks of short lists in their place, of which no line stays. */
+export const FOUND_NOTHING =
+  "brief = 1 AND (status = 'succeeded' OR died = 1) AND rows_added = 0 AND rows_changed = 0 AND rows_removed = 0"
+
 /** The runs by which a list is due again. */
 export const BY_PLAN = "trigger IN ('schedule', 'manual')"
 
@@ -158,12 +162,12 @@ CREATE TABLE sync_runs (
   rate_limit_wait_ms INTEGER NOT NULL DEFAULT 0,
   error_code TEXT,
   error_message TEXT,
-  brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh that found nothing, which goes at once, or with the end of the walk around it; or the walk of a short list in its place, which goes with the next one */,
+  brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh; or the walk of a short list in its place. If it found nothing it goes: at once, or with the end of the walk around it; or with the next one */,
   died INTEGER NOT NULL DEFAULT 0 /* 1: its process ended without a word */
 ) STRICT;
 
 CREATE INDEX sync_runs_by_job ON sync_runs (organization_id, collection, id);
-CREATE INDEX sync_runs_brief ON sync_runs (organization_id, collection) WHERE brief = 1;
+CREATE INDEX sync_runs_brief ON sync_runs (organization_id, collection) WHERE ${FOUND_NOTHING};
 CREATE INDEX sync_runs_running ON sync_runs (organization_id, collection) WHERE status = 'running';
 -- A job's last walk is found without going through its refreshes, of which each day has hundreds.
 CREATE INDEX sync_runs_of_walks ON sync_runs (organization_id, collection, id) WHERE trigger <> 'refresh';

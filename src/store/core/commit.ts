@@ -60,7 +60,6 @@ const COUNT_IN_RUN = `
     rows_seen = rows_seen + :items,
     rows_added = rows_added + :added,
     rows_changed = rows_changed + :changed,
-    brief = CASE WHEN :added + :changed > 0 THEN 0 ELSE brief END,
     requests = :requests,
     retries = :retries,
     rate_limit_hits = :rateLimitHits,

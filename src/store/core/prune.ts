@@ -1,5 +1,6 @@
 import type { Job } from '../../sync/types.ts'
 import { identityOf, tableName } from '../columns/catalog.ts'
+import { FOUND_NOTHING } from '../schema.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
 import { BATCH_ROWS, type Dialect, deleteBatch, type Rule, run } from './sql.ts'
 import { knownCatalog } from './tables.ts'
@@ -14,9 +15,6 @@ const OF_OPEN_WALKS = [
   ['sync_refreshed', 'key'],
   ['sync_pages', 'ordinal'],
 ] as const
-
-/** Refreshes, and walks of short lists in their place. */
-const FOUND_NOTHING = `${OF_JOB} AND brief = 1 AND status <> 'running'`
 
 /** The last complete full walk, and, since the last trusted one, the first of each list that was configured: they tell why rows are missing. */
 const KEPT_WALKS = `
@@ -38,7 +36,7 @@ export function* pruneWalks(job: Job, before: string): Rule<boolean> {
   yield* run(
     `
       DELETE FROM sync_walks
-      WHERE ${OF_JOB} AND ${OVER} AND (updated_at < :before OR id IN (SELECT walk_id FROM sync_runs WHERE ${FOUND_NOTHING}))
+      WHERE ${OF_JOB} AND ${OVER} AND (updated_at < :before OR id IN (SELECT walk_id FROM sync_runs WHERE ${OF_JOB} AND ${FOUND_NOTHING}))
         AND id NOT IN (${KEPT_WALKS})
     `,
     ages,
@@ -51,7 +49,7 @@ export function* pruneWalks(job: Job, before: string): Rule<boolean> {
         SELECT id FROM (SELECT id, started_at FROM sync_runs WHERE ${OF_JOB} ORDER BY id LIMIT ${BATCH_ROWS}) AS oldest
         WHERE started_at < :before
         UNION
-        SELECT id FROM sync_runs WHERE ${FOUND_NOTHING}
+        SELECT id FROM sync_runs WHERE ${OF_JOB} AND ${FOUND_NOTHING}
         EXCEPT
         SELECT max(id) FROM sync_runs WHERE ${OF_JOB} AND trigger <> 'refresh'
       )

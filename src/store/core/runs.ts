@@ -51,14 +51,7 @@ export function trafficValues({ requests, retries, rateLimitHits, rateLimitWaitM
 }
 
 export function addRemoved(runId: number, rows: number): Rule<number> {
-  return run(
-    `
-      UPDATE sync_runs
-      SET rows_removed = rows_removed + :rows, brief = CASE WHEN :rows > 0 THEN 0 ELSE brief END
-      WHERE id = :runId
-    `,
-    { runId, rows },
-  )
+  return run('UPDATE sync_runs SET rows_removed = rows_removed + :rows WHERE id = :runId', { runId, rows })
 }
 
 const RECORD = `
@@ -87,8 +80,7 @@ export function* finishRun({ id, traffic }: Run, outcome: RunOutcome, at: string
         rate_limit_hits = :rateLimitHits,
         rate_limit_wait_ms = :rateLimitWaitMs,
         error_code = coalesce(error_code, :errorCode),
-        error_message = coalesce(error_message, :errorMessage),
-        brief = CASE WHEN :status::text = 'succeeded' THEN brief ELSE 0 END
+        error_message = coalesce(error_message, :errorMessage)
       WHERE id = :id
       RETURNING ${RECORD}
     `,
