@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import type { JobError } from '../errors.ts'
 import { createForgetting, type Forgetting } from '../store/core/forget.ts'
 import { createLeases, type Leases } from '../store/core/leases.ts'
 import { claimAddress } from '../store/core/settings.ts'
@@ -25,6 +26,8 @@ export interface OpenOptions {
 
 /** Each method may throw MirrorError. */
 export interface OpenMirror extends Pick<Database, 'probe' | 'facts' | 'openQueue' | 'close'> {
+  /** Why lists of the configuration cannot be kept in it. */
+  refusals: readonly JobError[]
   /** Runs a rule of the store that only reads. */
   read<T>(rule: (dialect: Dialect) => Rule<T>): Promise<T>
   /** Runs a rule in a transaction. */
@@ -57,17 +60,20 @@ export async function openMirror({ config, runtime, log, address }: OpenOptions)
   const { runner, budgets } = database
   const { dialect, isLocal, now } = runner
   try {
-    const salt = await runner.writing(function* () {
+    const { salt, refusals } = await runner.writing(function* () {
       // One worker after another: several at once could each find no address.
       if (!isLocal) yield* exec(['LOCK TABLE sync_settings IN SHARE ROW EXCLUSIVE MODE'])
       if (address) yield* claimAddress(api.baseUrl, address === 'accept', config.database)
-      yield* makeConfigured(dialect, collections, timeOf(now()))
-      return yield* makeSalt(runtime.randomHex)
+      return {
+        refusals: yield* makeConfigured(dialect, collections, timeOf(now())),
+        salt: yield* makeSalt(runtime.randomHex),
+      }
     })
     const sleep = (ms: number) => runtime.sleep(ms, runtime.signal)
     const leases = createLeases({ ...runtime, runner, name: runtime.processName, now, sleep })
     return {
       ...database,
+      refusals,
       read: (rule) => runner.reading(rule(dialect)),
       write: runner.writing,
       store: createStore({ runner, leases, baseUrl: api.baseUrl, keepRuns }),

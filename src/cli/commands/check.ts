@@ -9,7 +9,6 @@ import {
   worstExitCode,
 } from '../../errors.ts'
 import { nextFires } from '../../schedule/cron.ts'
-import { impossibleCollections } from '../../store/core/tables.ts'
 import { counted, jobName, printable } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
@@ -84,9 +83,8 @@ async function findInMirror(
   await inSession(quiet, { config }, async (session) => {
     const fault = await session.probe()
     tell([finding('database', fault ?? `${config.database} can be written`, fault === null ? 0 : 4)])
-    const impossible = await session.read((dialect) => impossibleCollections(dialect, config.collections))
-    tell(impossible.map((text) => finding('configuration', text, 2)))
-    if (impossible.length > 0) return
+    tell(session.refusals.map(({ message }) => finding('configuration', message, 2)))
+    if (session.refusals.length > 0) return
     const stop = AbortSignal.any([runtime.signal, AbortSignal.timeout(REQUESTS_MS)])
     tell(toldOnce(await Promise.all(jobs.map((job) => askList(job, session, stop)))))
   })

@@ -178,19 +178,6 @@ function refused(message: string): JobError {
   return new JobError('CONFIGURATION', message)
 }
 
-/** Why collections cannot be read into the mirror. */
-export function* impossibleCollections(
-  dialect: Dialect,
-  collections: readonly ConfiguredCollection[],
-): Rule<string[]> {
-  const messages: string[] = []
-  for (const collection of collections) {
-    const refusal = yield* refusalOf(dialect, collection)
-    if (refusal) messages.push(refusal.message)
-  }
-  return messages
-}
-
 /** Whether a collection that the mirror knows has neither rows nor superseded versions. */
 function* isWithoutRows(collection: string): Rule<boolean> {
   for (const kind of TABLE_KINDS)
@@ -230,14 +217,18 @@ export function* ensureTables(
   return null
 }
 
-/** Makes the tables of every configured collection, so that queries work before the first row. `at`: ISO 8601. */
+/** Makes the tables of every configured collection, so that queries work before the first row. Returns why some cannot be made: the runs of their jobs say so, too. `at`: ISO 8601. */
 export function* makeConfigured(
   dialect: Dialect,
   collections: readonly ConfiguredCollection[],
   at: string,
-): Rule<void> {
-  // The job's own run reports why there are none; the other jobs continue.
-  for (const collection of collections) yield* ensureTables(dialect, collection, at)
+): Rule<JobError[]> {
+  const refusals: JobError[] = []
+  for (const collection of collections) {
+    const refusal = yield* ensureTables(dialect, collection, at)
+    if (refusal) refusals.push(refusal)
+  }
+  return refusals
 }
 
 /** Makes the views of all collections anew, as this version has them. */
