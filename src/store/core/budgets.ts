@@ -1,6 +1,6 @@
 import type { StoredShare } from '../../sync/store.ts'
-import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
-import { all, type Dialect, msOf, one, type Rule, type Runner, run, timeOf } from './sql.ts'
+import type { BudgetStore } from '../../sync/types.ts'
+import { all, type Dialect, msOf, one, type Rule, type Runner, run, timeOf, type Values } from './sql.ts'
 
 // `sync_gates`: the budgets of requests, by scope. `sync_shares`: what refreshes have used of them.
 
@@ -25,16 +25,29 @@ export function createBudgets(
   { dialect, single }: Pick<Runner, 'dialect'> & { single: Single },
   compare: () => (at: number) => void = () => () => {},
 ): BudgetStore {
-  async function ask<T extends BudgetNews>(begin: () => Rule<T | null>): Promise<T | null> {
+  const news = `version, ${dialect.now} AS at`
+  const read = `SELECT closed_until AS "closedUntil", known, ${news} FROM sync_gates WHERE scope = :scope::text`
+  const write = `
+    INSERT INTO sync_gates AS gate (scope, closed_until, known, waiting_for, waiting_until, version)
+    VALUES (:scope::text, :closedUntil, :known, :waitingFor, :waitingUntil, :version + 1)
+    ON CONFLICT (scope) DO UPDATE SET
+      closed_until = excluded.closed_until, known = excluded.known, waiting_for = excluded.waiting_for,
+      waiting_until = excluded.waiting_until, version = excluded.version
+    WHERE gate.version = :version
+    RETURNING ${news}
+  `
+
+  /** The row that a statement returns; null: none. `values`: made once it may be written. */
+  async function ask<T extends BudgetNews>(text: string, values: () => Values): Promise<T | null> {
     const noteTime = compare()
-    const row = await single(begin)
+    const row = await single(() => one<T>(text, values()))
     if (row) noteTime(row.at)
     return row
   }
 
   return {
     async read(scope) {
-      const row = await ask(() => readBudget(dialect, scope))
+      const row = await ask<BudgetRow>(read, () => ({ scope }))
       return {
         closedUntil: row ? msOf(row.closedUntil) : 0,
         known: row?.known ?? null,
@@ -42,48 +55,17 @@ export function createBudgets(
       }
     },
     async compareAndSet(scope, version, next) {
-      const written = await ask(() => writeBudget(dialect, scope, Number(version), next()))
+      const written = await ask(write, () => {
+        const { closedUntil, waitingUntil, ...budget } = next()
+        const times = {
+          closedUntil: timeOf(closedUntil),
+          waitingUntil: waitingUntil === 0 ? null : timeOf(waitingUntil),
+        }
+        return { scope, version: Number(version), ...budget, ...times }
+      })
       return written && String(written.version)
     },
   }
-}
-
-const news = ({ now }: Dialect) => `version, ${now} AS at`
-
-/** Null if nobody has written it yet. */
-function readBudget(dialect: Dialect, scope: string): Rule<BudgetRow | null> {
-  return one(
-    `SELECT closed_until AS "closedUntil", known, ${news(dialect)} FROM sync_gates WHERE scope = :scope::text`,
-    { scope },
-  )
-}
-
-/** Writes a budget if its version is still this one. Returns null if another process was faster. */
-function writeBudget(
-  dialect: Dialect,
-  scope: string,
-  version: number,
-  { closedUntil, known, waitingFor, waitingUntil }: StoredBudget,
-): Rule<BudgetNews | null> {
-  return one(
-    `
-      INSERT INTO sync_gates AS gate (scope, closed_until, known, waiting_for, waiting_until, version)
-      VALUES (:scope::text, :closedUntil, :known, :waitingFor, :waitingUntil, :version + 1)
-      ON CONFLICT (scope) DO UPDATE SET
-        closed_until = excluded.closed_until, known = excluded.known, waiting_for = excluded.waiting_for,
-        waiting_until = excluded.waiting_until, version = excluded.version
-      WHERE gate.version = :version
-      RETURNING ${news(dialect)}
-    `,
-    {
-      scope,
-      version,
-      closedUntil: timeOf(closedUntil),
-      known,
-      waitingFor,
-      waitingUntil: waitingUntil === 0 ? null : timeOf(waitingUntil),
-    },
-  )
 }
 
 /** What the refreshes of all lists with one of these budgets have used. The column `scope` is the budget's key. */
