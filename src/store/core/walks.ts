@@ -8,7 +8,7 @@ import type {
   Walk,
   WalkClosing,
 } from '../../sync/store.ts'
-import type { Job, WalkOutcome } from '../../sync/types.ts'
+import type { Job } from '../../sync/types.ts'
 import { heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
 import { all, laterOf, msOf, one, type Rule, run } from './sql.ts'
 
@@ -101,6 +101,9 @@ export function* resumeWalk(job: Job, walkId: number, begin: WalkBegin, at: stri
   return walk
 }
 
+/** If the clock was set back, still the time of the walk's last page: no later page of the job carries an earlier one. */
+const LATEST = laterOf('updated_at', ':at')
+
 /** Completes or abandons a walk. What is to be removed or held back is so already. */
 export function* closeWalk(
   job: Job,
@@ -108,31 +111,19 @@ export function* closeWalk(
   at: string,
 ): Rule<{ heldBack: HeldRemovals | null }> {
   if (outcome === null) yield* abandonWalk(walkId, at)
-  else {
-    yield* completeWalk(walkId, outcome, at)
-    if (refresh) yield* saveRefresh(job, refresh)
-  }
+  else
+    yield* run(
+      `
+        UPDATE sync_walks
+        SET
+          status = 'complete', coverage = :coverage, untrusted = :untrusted, next_page = NULL, updated_at = ${LATEST},
+          finished_at = :at
+        WHERE id = :walkId
+      `,
+      { walkId, ...outcome, at },
+    )
+  if (refresh) yield* saveRefresh(job, refresh)
   return { heldBack: yield* heldRemovals(job) }
-}
-
-/** If the clock was set back, still the time of the walk's last page: no later page of the job carries an earlier one. */
-const LATEST = laterOf('updated_at', ':at')
-
-function completeWalk(walkId: number, { coverage, untrusted }: WalkOutcome, at: string): Rule<number> {
-  return run(
-    `
-      UPDATE sync_walks
-      SET
-        status = 'complete',
-        coverage = :coverage,
-        untrusted = :untrusted,
-        next_page = NULL,
-        updated_at = ${LATEST},
-        finished_at = :at
-      WHERE id = :walkId
-    `,
-    { walkId, coverage, untrusted, at },
-  )
 }
 
 /** Abandons a walk. Rows that it was the first to miss are no longer missed; those that another walk missed before it stay as they are. */
