@@ -3,7 +3,6 @@ import type { KeyPart } from '../../sync/items.ts'
 import type { Notice } from '../../sync/types.ts'
 import {
   type Column,
-  type ColumnChange,
   type ColumnLimits,
   columnName,
   foldName,
@@ -67,13 +66,13 @@ type Keys = readonly (readonly KeyPart[])[]
 /** The columns of a key after these: INTEGER as long as every value was a JSON integer, then TEXT for good. */
 function keysAfter(columns: readonly Column[], keys: Keys): Column[] {
   return columns.map((column, index) =>
-    keys.every((key) => key[index]?.integer) ? column : { ...column, type: 'TEXT' },
+    column.type === 'TEXT' || keys.every((key) => key[index]?.integer) ? column : { ...column, type: 'TEXT' },
   )
 }
 
 /** Whether the columns of the key hold these as they are. */
 export function fitsKeys({ keys: columns }: Catalog, keys: Keys): boolean {
-  return keysAfter(columns, keys).every(({ type }, index) => type === columns[index]?.type)
+  return keysAfter(columns, keys).every((column, index) => column === columns[index])
 }
 
 /** The values of a key as its columns hold them; null if an INTEGER column cannot hold one exactly: `007` is not 7. */
@@ -113,8 +112,8 @@ function slotAt(root: PathNode, path: readonly string[]): ColumnSlot {
 
 export interface Extension {
   catalog: Catalog
-  /** In the order in which they have to be made. */
-  changes: ColumnChange[]
+  /** Its columns that are new, in the order in which they came, or differ from the former ones. */
+  changed: Column[]
   notices: Notice[]
 }
 
@@ -167,18 +166,9 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
     isChanged = false
     for (const item of items) everyLeaf(root, item, adapt, [])
   } while (isChanged)
-  const changes = changesBetween([...before.keys, ...before.values], columns)
-  return { catalog: createCatalog(columns, limits, before.name), changes, notices }
-}
-
-function changesBetween(before: readonly Column[], after: readonly Column[]): ColumnChange[] {
-  const known = new Map(before.map((column) => [column.name, column]))
-  return after.flatMap((column): ColumnChange[] => {
-    const former = known.get(column.name)
-    if (!former) return [{ kind: 'add', column }]
-    if (former.type !== column.type) return [{ kind: 'type', column }]
-    return former.wide === column.wide ? [] : [{ kind: 'wide', column }]
-  })
+  const known = new Set([...before.keys, ...before.values])
+  const changed = columns.filter((column) => !known.has(column))
+  return { catalog: createCatalog(columns, limits, before.name), changed, notices }
 }
 
 // Names of tables and views, which a database keeps in one namespace with its indexes.

@@ -20,13 +20,6 @@ export interface Column {
   wide: boolean
 }
 
-/** How a column of one catalog differs from that of an earlier one; `column` is the later one. */
-export interface ColumnChange {
-  /** `type`: it has another type. `wide`: the type stays, and `Column.wide` is set. */
-  kind: 'add' | 'type' | 'wide'
-  column: Column
-}
-
 /** The most characters of a column's name: the name of a field may be a megabyte long, and statements repeat it. */
 const LONGEST_NAME = 2000
 

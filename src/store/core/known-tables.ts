@@ -93,9 +93,9 @@ export function* fitTables(
   yield* run('UPDATE sync_collections SET version = version + 1 WHERE name = :name', { name })
   const items = upserts.map(({ value }) => value)
   const known = yield* loadColumns(dialect, name)
-  const { catalog, changes, notices } = extendCatalog(known.catalog, keysOf(upserts), items)
-  if (changes.length > 0) {
-    yield* changeColumns(dialect, name, changes, at)
+  const { catalog, changed, notices } = extendCatalog(known.catalog, keysOf(upserts), items)
+  if (changed.length > 0) {
+    yield* changeColumns(dialect, known.catalog, changed, at)
     yield* makeViews(dialect, { ...known, catalog })
   }
   const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])

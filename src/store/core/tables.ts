@@ -8,7 +8,7 @@ import {
   tableName,
   VIEW_KINDS,
 } from '../columns/catalog.ts'
-import type { Column, ColumnChange } from '../columns/column.ts'
+import type { Column } from '../columns/column.ts'
 import { loadColumns, saveColumns } from './known-columns.ts'
 import { all, type Dialect, exec, one, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
 import { makeViews, viewNames } from './views.ts'
@@ -127,17 +127,17 @@ function misfitIndexes({ limits }: Dialect, collection: string, columns: readonl
     })
 }
 
-/** Makes the tables as these changes say, and notes them. `at`: ISO 8601. */
+/** Gives the tables these columns, which are new or have another type than in this catalog, and notes them. `at`: ISO 8601. */
 export function* changeColumns(
   dialect: Dialect,
-  collection: string,
-  changes: readonly ColumnChange[],
+  { name: collection, keys, values }: Catalog,
+  changed: readonly Column[],
   at: string,
 ): Rule<void> {
   const tables = (['typed', 'history'] as const).map((kind) => tableName(collection, kind))
-  const columnsThat = (wanted: ColumnChange['kind']) =>
-    changes.filter(({ kind }) => kind === wanted).map(({ column }) => column)
-  const [retyped, added] = [columnsThat('type'), columnsThat('add')]
+  const types = new Map([...keys, ...values].map(({ name, type }) => [name, type]))
+  const added = changed.filter(({ name }) => !types.has(name))
+  const retyped = changed.filter(({ name, type }) => types.has(name) && types.get(name) !== type)
   if (retyped.length > 0) yield* dialect.retype(tables, retyped, yield* viewNames(collection))
   yield* exec([
     ...tables.flatMap((table) =>
@@ -148,8 +148,7 @@ export function* changeColumns(
     ),
     ...misfitIndexes(dialect, collection, added),
   ])
-  const columns = changes.map(({ column }) => column)
-  yield* saveColumns(dialect, { collection, view: '', arrayColumn: '', at }, columns)
+  yield* saveColumns(dialect, { collection, view: '', arrayColumn: '', at }, changed)
 }
 
 /** Why the store cannot keep the rows of a collection: it has rows by another key, or a name of its tables is taken. Null: it can. */

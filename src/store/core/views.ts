@@ -113,10 +113,9 @@ export function* growViews(
     const known = views.get(arrayColumn)
     const elements = values.flatMap(({ array }) => array.filter(isJsonObject))
     const grown = extendCatalog(known ?? createCatalog([], limits), [], elements)
-    if (grown.changes.length === 0) continue
+    if (grown.changed.length === 0) continue
     const name = known?.name ?? (yield* freeViewName(dialect, `${collection}__${arrayColumn}`))
-    const columns = grown.changes.map(({ column }) => column)
-    yield* saveColumns(dialect, { collection, view: name, arrayColumn, at }, columns)
+    yield* saveColumns(dialect, { collection, view: name, arrayColumn, at }, grown.changed)
     yield* makeArrayView(dialect, catalog, arrayColumn, { ...grown.catalog, name })
   }
 }

@@ -11,7 +11,7 @@ function place(pages: readonly string[], start = createCatalog(KEY)) {
   return pages.map((texts) => {
     const items = texts.split(' | ').map(item)
     const fits = items.every((one) => toRow(catalog, one))
-    const extension = fits ? { catalog, changes: [], notices: [] } : extendCatalog(catalog, [], items)
+    const extension = fits ? { catalog, changed: [], notices: [] } : extendCatalog(catalog, [], items)
     catalog = extension.catalog
     const values = items.map((one) => {
       const row = toRow(catalog, one)
@@ -52,15 +52,13 @@ describe('an item’s row', () => {
   ])('makes a column for %s', (_what, text, type, value) => {
     const column = { name: 'a', path: '$.a', type, role: 'value' }
 
-    expect(place([`{"a":${text}}`])).toMatchObject([
-      { changes: [{ kind: 'add', column }], values: [{ a: value }] },
-    ])
+    expect(place([`{"a":${text}}`])).toMatchObject([{ changed: [column], values: [{ a: value }] }])
   })
 
   it.each(['null', '{}', '{"b":null}', '{"b":{}}'])('makes no column for %s', (text) => {
     const catalog = createCatalog(KEY)
 
-    expect(place([`{"a":${text}}`], catalog)).toEqual([{ catalog, values: [{}], changes: [], notices: [] }])
+    expect(place([`{"a":${text}}`], catalog)).toEqual([{ catalog, values: [{}], changed: [], notices: [] }])
   })
 
   it.each<[texts: string, values: object[]]>([
@@ -125,7 +123,7 @@ describe('an item’s row', () => {
     const restored = createCatalog([...KEY, ...(before?.values ?? [])])
 
     expect(place(['{"a":"y","a.b":"z","_c":{"":1.5}} | {"a":2}'], restored)).toMatchObject([
-      { changes: [], values: [{ a__text: 'y', 'a.b': 'z', field_c__field: 1.5 }, { a: 2n }] },
+      { changed: [], values: [{ a__text: 'y', 'a.b': 'z', field_c__field: 1.5 }, { a: 2n }] },
     ])
   })
 
@@ -181,9 +179,7 @@ it.each<[items: string, added: string, values: object[]]>([
 ])('a page has all its columns made at once: %s', (texts, added, values) => {
   const [placed] = place([texts])
 
-  expect(placed?.changes.map(({ kind, column: { name, type } }) => `${kind} ${name} ${type}`)).toEqual(
-    added.split(', ').map((column) => `add ${column}`),
-  )
+  expect(placed?.changed.map(({ name, type }) => `${name} ${type}`)).toEqual(added.split(', '))
   expect(placed?.values).toEqual(values)
 })
 
@@ -220,7 +216,7 @@ describe('past 500 columns', () => {
     const placed = place([`{${fields(0, 499)}}`, '{"f0":1.5,"f1":"x"}', '{"f1":"y","f2":2}'])
 
     expect(placed.slice(1).map(({ values }) => values)).toEqual([[{ f0: 1.5 }], [{ f2: 2n }]])
-    expect(placed.map(({ changes }) => changes.length)).toEqual([499, 1, 0])
+    expect(placed.map(({ changed }) => changed.length)).toEqual([499, 1, 0])
     const warned = [warning('_json only, for example f1')]
     expect(placed.map(({ notices }) => notices)).toEqual([[], warned, warned])
   })
