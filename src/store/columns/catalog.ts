@@ -17,16 +17,12 @@ import { changeFor, everyLeaf, isWide, ownValue, typeOf } from './row.ts'
 
 // Which columns the items of a collection have, or the elements of an array, and which more they need.
 
-/** The columns of one path. */
-export interface ColumnSlot {
+/** What is known about a path, in a tree in the shape of the items, so that the path of a field is never put together. */
+export interface PathNode {
   isKey: boolean
+  /** Its columns. */
   main: Column | undefined
   text: Column | undefined
-}
-
-/** What is known about each path, as a tree in the shape of the items, so that the path of a field is never put together. */
-export interface PathNode {
-  slot: ColumnSlot | undefined
   children: Map<string, PathNode>
 }
 
@@ -86,28 +82,31 @@ export function keyValues(
 
 /** @param columns As they were stored. */
 export function createCatalog(columns: readonly Column[], limits = SQLITE_LIMITS, name = ''): Catalog {
-  const root: PathNode = { slot: undefined, children: new Map() }
+  const root = newNode()
   for (const column of columns) {
-    const slot = slotAt(root, parseSqlitePath(column.path))
-    if (column.role === 'key') slot.isKey = true
-    if (column.role === 'value') slot.main = column
-    if (column.role === 'text') slot.text = column
+    const node = nodeAt(root, parseSqlitePath(column.path))
+    if (column.role === 'key') node.isKey = true
+    if (column.role === 'value') node.main = column
+    if (column.role === 'text') node.text = column
   }
   const keys = columns.filter(({ role }) => role === 'key')
   const values = columns.filter(({ role }) => role !== 'key')
   return { name, keys, values, limits, room: limits.mostColumns - columns.length, root }
 }
 
-/** The slot of a path; adds it if it is missing. */
-function slotAt(root: PathNode, path: readonly string[]): ColumnSlot {
+function newNode(): PathNode {
+  return { isKey: false, main: undefined, text: undefined, children: new Map() }
+}
+
+/** The node of a path; adds it if it is missing. */
+function nodeAt(root: PathNode, path: readonly string[]): PathNode {
   let node = root
   for (const name of path) {
-    const next = node.children.get(name) ?? { slot: undefined, children: new Map() }
+    const next = node.children.get(name) ?? newNode()
     node.children.set(name, next)
     node = next
   }
-  node.slot ??= { isKey: false, main: undefined, text: undefined }
-  return node.slot
+  return node
 }
 
 export interface Extension {
@@ -138,25 +137,25 @@ export function extendCatalog(before: Catalog, keys: Keys, items: readonly JsonO
   }
 
   /** No path is spelled out for what is left out: that may be millions of fields. */
-  function adapt(slot: ColumnSlot | undefined, value: Leaf, field: string, above: readonly string[]): true {
+  function adapt(node: PathNode | undefined, value: Leaf, field: string, above: readonly string[]): true {
     const own = ownValue(value)
-    const change = changeFor(slot, value, own, before.keys.length > 0)
-    const main = slot?.main
+    const change = changeFor(node, value, own, before.keys.length > 0)
+    const main = node?.main
     if (main && (change === 'widen' || change === 'wide')) {
-      slot.main = { ...main, ...(change === 'wide' ? { wide: true } : { type: 'REAL' }) }
-      columns[columns.indexOf(main)] = slot.main
+      node.main = { ...main, ...(change === 'wide' ? { wide: true } : { type: 'REAL' }) }
+      columns[columns.indexOf(main)] = node.main
       isChanged = true
     } else if (change === 'none' || columns.length >= limits.mostColumns) return true
     else if (main) {
       const name = freeName(main.name, isTaken, limits, '__text')
-      slot.text = add({ name, path: main.path, type: 'TEXT', role: 'text', wide: false })
+      node.text = add({ name, path: main.path, type: 'TEXT', role: 'text', wide: false })
       const message = `column ${main.name} is ${main.type}, and a value came that does not fit that type: such values are stored as text in column ${name}`
       notices.push({ message })
     } else {
       const path = [...above, field]
       const name = columnName(path, isTaken, limits)
       const column = { name, path: sqlitePath(path), type: typeOf(own), wide: isWide(own) }
-      slotAt(root, path).main = add({ ...column, role: 'value' })
+      nodeAt(root, path).main = add({ ...column, role: 'value' })
     }
     return true
   }

@@ -9,7 +9,7 @@ import {
 } from '../../json/value.ts'
 import type { Notice } from '../../sync/types.ts'
 import { printable } from '../../text.ts'
-import type { Catalog, ColumnSlot, PathNode } from './catalog.ts'
+import type { Catalog, PathNode } from './catalog.ts'
 import type { ColumnType, Leaf, SqlValue } from './column.ts'
 
 /** An array, and the TEXT column that holds it. */
@@ -27,34 +27,32 @@ export interface TypedRow {
 }
 
 /**
- * How a slot has to change before it can hold a value: a first column, INTEGER to REAL for a fraction, a mark on the column that holds
+ * How the columns of a path have to change before they can hold a value: a first column, INTEGER to REAL for a fraction, a mark on the column that holds
  * it (see `Column.wide`), a __text column; or not at all. `hasMisfits`: of a table; in the view of an array, what does not fit is null.
  */
-export type SlotChange = 'none' | 'add' | 'widen' | 'wide' | 'text'
-
 export function changeFor(
-  slot: ColumnSlot | undefined,
+  node: PathNode | undefined,
   value: Leaf,
   own: OwnValue,
   hasMisfits: boolean,
-): SlotChange {
-  if (slot?.isKey) return 'none'
-  if (!slot?.main) return 'add'
-  const fitting = fittingValue(slot.main.type, value, own)
-  if (slot.main.type === 'INTEGER' && !slot.main.wide) {
+): 'none' | 'add' | 'widen' | 'wide' | 'text' {
+  if (node?.isKey) return 'none'
+  if (!node?.main) return 'add'
+  const fitting = fittingValue(node.main.type, value, own)
+  if (node.main.type === 'INTEGER' && !node.main.wide) {
     if (typeof own === 'number') return 'widen'
     if (hasMisfits && isWide(fitting)) return 'wide'
   }
-  return fitting !== undefined || slot.text || !hasMisfits ? 'none' : 'text'
+  return fitting !== undefined || node.text || !hasMisfits ? 'none' : 'text'
 }
 
 /** The row of the typed table for an item; null if the catalog has to be extended first. */
 export function toRow(catalog: Catalog, item: JsonObject): TypedRow | null {
   const row: TypedRow = { values: new Map(), arrays: [] }
-  const fits = everyLeaf(catalog.root, item, (slot, value) => {
+  const fits = everyLeaf(catalog.root, item, (node, value) => {
     const own = ownValue(value)
-    const isPlaced = isInPlace(catalog, slot, value, own)
-    if (isPlaced && slot) put(row, slot, value, own)
+    const isPlaced = isInPlace(catalog, node, value, own)
+    if (isPlaced && node) put(row, node, value, own)
     return isPlaced
   })
   return fits ? row : null
@@ -65,13 +63,13 @@ export function fitsElements(catalog: Catalog, array: readonly JsonValue[]): boo
   return array.every(
     (element) =>
       !isJsonObject(element) ||
-      everyLeaf(catalog.root, element, (slot, value) => isInPlace(catalog, slot, value, ownValue(value))),
+      everyLeaf(catalog.root, element, (node, value) => isInPlace(catalog, node, value, ownValue(value))),
   )
 }
 
 /** Whether a value needs no change of the catalog: it has its column, or there is no room for one. */
-function isInPlace(catalog: Catalog, slot: ColumnSlot | undefined, value: Leaf, own: OwnValue): boolean {
-  const change = changeFor(slot, value, own, catalog.keys.length > 0)
+function isInPlace(catalog: Catalog, node: PathNode | undefined, value: Leaf, own: OwnValue): boolean {
+  const change = changeFor(node, value, own, catalog.keys.length > 0)
   return change === 'none' || (catalog.room <= 0 && (change === 'add' || change === 'text'))
 }
 
@@ -87,8 +85,8 @@ export function leftOut(catalog: Catalog, items: readonly JsonObject[]): Notice[
     everyLeaf(
       root,
       item,
-      (slot, value, name, above) => {
-        if (changeFor(slot, value, ownValue(value), keys.length > 0) !== 'none')
+      (node, value, name, above) => {
+        if (changeFor(node, value, ownValue(value), keys.length > 0) !== 'none')
           fields.add(printable([...above, name].join('.'), 60))
         return fields.size < MOST_FIELDS
       },
@@ -108,7 +106,7 @@ const NOTHING: readonly string[] = []
 export function everyLeaf(
   node: PathNode | undefined,
   item: JsonObject,
-  visit: (slot: ColumnSlot | undefined, value: Leaf, name: string, above: readonly string[]) => boolean,
+  visit: (node: PathNode | undefined, value: Leaf, name: string, above: readonly string[]) => boolean,
   above: readonly string[] | null = null,
 ): boolean {
   for (const name of Object.keys(item)) {
@@ -117,13 +115,13 @@ export function everyLeaf(
     const child = node?.children.get(name)
     const goesOn = isJsonObject(value)
       ? everyLeaf(child, value, visit, above && [...above, name])
-      : visit(child?.slot, value, name, above ?? NOTHING)
+      : visit(child, value, name, above ?? NOTHING)
     if (!goesOn) return false
   }
   return true
 }
 
-function put({ values, arrays }: TypedRow, { main, text }: ColumnSlot, value: Leaf, own: OwnValue): void {
+function put({ values, arrays }: TypedRow, { main, text }: PathNode, value: Leaf, own: OwnValue): void {
   if (!main) return
   const fitting = fittingValue(main.type, value, own)
   const column = fitting === undefined ? text : main
