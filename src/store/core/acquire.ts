@@ -3,7 +3,7 @@ import type { Coverage, Job } from '../../sync/types.ts'
 import { JOIN_COMPLETE, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
 import { assertAddressKept } from './settings.ts'
-import { type Dialect, msOf, one, type Rule, run } from './sql.ts'
+import { type Dialect, msOf, one, only, type Rule, run } from './sql.ts'
 import { ensureTables } from './tables.ts'
 
 // What a process that takes a job learns of it.
@@ -31,14 +31,13 @@ export function* leaseOf(
     { id: job.organization.id, name: job.organization.name },
   )
   const refusal = yield* ensureTables(dialect, job.collection, at)
-  const row = yield* one<
+  const row = yield* only<
     Record<'refreshedAt' | 'lastPageAt', string | null> &
       Record<'rowsAdded', number> & {
         refresh: string | null
         coverage: Coverage | null
       }
   >(LEASE, namesOf(job))
-  if (!row) throw new Error('the job that was taken is not there')
   return {
     job,
     refusal,

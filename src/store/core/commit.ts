@@ -3,7 +3,7 @@ import type { Job } from '../../sync/types.ts'
 import { type LockedJob, namesOf, OF_JOB } from './jobs.ts'
 import type { Fitted } from './known-tables.ts'
 import { trafficValues } from './runs.ts'
-import { type Dialect, one, type Rule, run, timeOf } from './sql.ts'
+import { type Dialect, one, only, type Rule, run, timeOf } from './sql.ts'
 
 /** Writes a page with its rows, and counts it. */
 export function* commitPage(
@@ -22,7 +22,7 @@ export function* commitPage(
   const newRejects = yield* saveRejects(job, changes, answer?.walk.kind ?? 'refresh', at)
   if (answer) yield* saveAnswer(answer, newRejects, at)
   else yield* run(`UPDATE sync_jobs SET refreshed_at = :at WHERE ${OF_JOB}`, { ...names, at })
-  const counted = yield* one<Record<'hasMissing' | 'hasOthers', number>>(COUNT_IN_RUN, {
+  const { hasMissing, hasOthers } = yield* only<Record<'hasMissing' | 'hasOthers', number>>(COUNT_IN_RUN, {
     ...names,
     runId: reader.id,
     walkId,
@@ -33,7 +33,7 @@ export function* commitPage(
   })
   if (added > 0) yield* run(COUNT_IN_JOB, { ...names, added })
   const listed = `SELECT id.value FROM ${dialect.each(':ids::text', 'id')}`
-  if (counted?.hasOthers !== 0)
+  if (hasOthers === 1)
     yield* run(
       `
         INSERT INTO sync_refreshed (walk_id, key)
@@ -42,7 +42,7 @@ export function* commitPage(
       `,
       { ...names, ids: ids(), walkId },
     )
-  if (counted?.hasMissing !== 0)
+  if (hasMissing === 1)
     yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${listed})`, { ...names, ids: ids() })
   return { newRejects, rowsAdded: row.rowsAdded + added }
 }

@@ -4,7 +4,7 @@ import { tableName } from '../columns/catalog.ts'
 import { type LockedJob, namesOf, OF_JOB } from './jobs.ts'
 import { deleteRows, keepVersion, takeSeq } from './rows.ts'
 import { addRemoved } from './runs.ts'
-import { all, BATCH_ROWS, type Dialect, one, quoted, type Rule, run } from './sql.ts'
+import { all, BATCH_ROWS, type Dialect, only, quoted, type Rule, run } from './sql.ts'
 import { knownCatalog } from './tables.ts'
 import { LAST_TRUSTED } from './walks.ts'
 
@@ -24,7 +24,7 @@ export function* reasonOfMissing(
   { walkId, keyed }: MissingRule,
   { rows }: LockedJob,
 ): Rule<Reason | null> {
-  const found = yield* one<Record<'isAlone' | 'hasOther', number>>(
+  const { isAlone, hasOther } = yield* only<Record<'isAlone' | 'hasOther', number>>(
     `
       SELECT
         NOT EXISTS (SELECT 1 FROM sync_refreshed WHERE walk_id = :walkId) AS "isAlone",
@@ -37,8 +37,8 @@ export function* reasonOfMissing(
     `,
     { ...namesOf(job), walkId },
   )
-  if (found?.isAlone === 1 && rows === keyed) return null
-  return found?.hasOther === 1 ? 'out_of_scope' : 'removed'
+  if (isAlone === 1 && rows === keyed) return null
+  return hasOther === 1 ? 'out_of_scope' : 'removed'
 }
 
 /** Notes live rows that a trusted walk did not see, except those that somebody else saw meanwhile. Repeating it for the same walk changes nothing. */

@@ -14,6 +14,7 @@ import {
   laterOf,
   msOf,
   one,
+  only,
   quoted,
   type Rule,
   run,
@@ -258,7 +259,7 @@ export function* takeSeq(
   at: string,
   { events, rows = 0, removals = 0 }: { events: number; rows?: number; removals?: number },
 ): Rule<Taken> {
-  const last = yield* one<Record<'seq' | 'rows' | 'removals', number>>(
+  const last = yield* only<Record<'seq' | 'rows' | 'removals', number>>(
     `
       INSERT INTO sync_seq AS last (collection, seq, rows, removals) VALUES (:collection, :least::bigint, :rows::bigint, :removals::bigint)
       ON CONFLICT (collection) DO UPDATE
@@ -270,7 +271,6 @@ export function* takeSeq(
     `,
     { collection, least: Date.parse(at) * SEQ_PER_MS + events, events, rows, removals },
   )
-  if (!last) throw new Error('the database returned no number')
   return { firstSeq: last.seq - events + 1, firstRow: last.rows - rows + 1, mayReturn: last.removals > 0 }
 }
 

@@ -3,7 +3,7 @@ import type { Job } from '../../sync/types.ts'
 import { jobKey } from '../../text.ts'
 import { BY_PLAN, JOIN_COMPLETE, joinLast, OF_OUTER_JOB } from '../schema.ts'
 import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
-import { all, msOf, one, type Rule, run } from './sql.ts'
+import { all, msOf, one, only, type Rule, run } from './sql.ts'
 
 // `sync_runs`: one row for each attempt at a job.
 
@@ -26,7 +26,7 @@ export function* beginRun(
     `,
     { ...namesOf(job), at, within: within?.id ?? 0 },
   )
-  const row = yield* one<{ id: number }>(
+  const { id } = yield* only<{ id: number }>(
     `
       INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page, brief)
       VALUES (:walkId, :organization, :collection, :trigger, 'running', :at, :firstPage, :brief)
@@ -42,7 +42,7 @@ export function* beginRun(
       brief: brief && !walk?.resumed ? 1 : 0,
     },
   )
-  return row?.id ?? 0
+  return id
 }
 
 /** The columns of what a run has sent. Also written with each page: a killed run cannot write them later. */

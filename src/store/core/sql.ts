@@ -124,6 +124,13 @@ export function* one<T>(text: string, values: Values = {}): Rule<T | null> {
   return row ?? null
 }
 
+/** The row of a statement that always has one. */
+export function* only<T>(text: string, values: Values = {}): Rule<T> {
+  const [row] = yield* all<T>(text, values)
+  if (row !== undefined) return row
+  throw new Error(`no row is there for this statement: ${text}`)
+}
+
 /** Returns how many rows it has inserted, changed or deleted. */
 export function* run(text: string, values: Values = {}): Rule<number> {
   return (yield { text, values, wants: 'count' }) as number

@@ -3,7 +3,7 @@ import type { Coverage, Trigger, WalkPlan } from '../../sync/types.ts'
 import { BY_PLAN, JOIN_COMPLETE, JOIN_LAST_RUN, joinLast, OF_OUTER_JOB } from '../schema.ts'
 import { type DaemonRecord, daemons, type IsAlive, livingOwners } from './leases.ts'
 import { publishFailure } from './publication.ts'
-import { all, one, quoted, type Rule } from './sql.ts'
+import { all, only, quoted, type Rule } from './sql.ts'
 
 // What `status` reads of the mirror.
 
@@ -191,10 +191,10 @@ export function* misfitColumns(): Rule<MisfitColumn[]> {
   )
   const found: MisfitColumn[] = []
   for (const { collection, column: name } of known) {
-    const counted = yield* one<{ rows: number }>(
+    const { rows } = yield* only<{ rows: number }>(
       `SELECT count(*) AS rows FROM ${quoted(collection)} WHERE ${quoted(name)} IS NOT NULL`,
     )
-    if (counted && counted.rows > 0) found.push({ collection, column: name, rows: counted.rows })
+    if (rows > 0) found.push({ collection, column: name, rows })
   }
   return found
 }

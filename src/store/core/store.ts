@@ -1,7 +1,6 @@
 import { InterruptedError } from '../../errors.ts'
 import type { CommitResult, Lease, PageCommit, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { jobName } from '../../text.ts'
 import { leaseOf, ownerOf } from './acquire.ts'
 import { readShares, writeShare } from './budgets.ts'
 import { commitPage } from './commit.ts'
@@ -47,10 +46,9 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
   const liveIds = (job: Job, from: string | null) =>
     readingRows(job, (keys) => liveKeys(dialect, keys, job, from))
 
-  /** Does the work on a job in batches, so that neither the event loop nor other processes wait for all of it. Throws InterruptedError after the signal. */
-  async function allBatches(job: Job, batch: () => Promise<boolean>): Promise<void> {
-    if (!(await inBatches(batch)))
-      throw new InterruptedError(`${jobName(job)}: stopped while its missing rows were gone through`)
+  /** Does work in batches, so that neither the event loop nor other processes wait for all of it. Throws InterruptedError after the signal. */
+  async function allBatches(batch: () => Promise<boolean>): Promise<void> {
+    if (!(await inBatches(batch))) throw new InterruptedError('stopped')
   }
 
   /** Changes the tables first if the page needs that. */
@@ -102,7 +100,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
       const reason = await owned(lease, (row) => reasonOfMissing(job, rule, row))
       let from: string | null = null
       if (reason)
-        await allBatches(job, async () => {
+        await allBatches(async () => {
           const { ids, next } = await liveIds(job, from)
           const unseen = ids.filter((id) => !rule.isSeen(id))
           if (unseen.length > 0) await owned(lease, () => noteMissing(dialect, job, rule, unseen, reason))
@@ -115,7 +113,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
       const { job } = lease
       const { removals } = end
       if (removals !== 'none')
-        await allBatches(job, () =>
+        await allBatches(() =>
           owned(lease, () =>
             removals === 'remove' ? removeMissing(dialect, job, end.run.id, time()) : holdMissing(job),
           ),

@@ -10,7 +10,7 @@ import type {
 } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
-import { all, laterOf, msOf, one, type Rule, run } from './sql.ts'
+import { all, laterOf, msOf, only, type Rule, run } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
 
@@ -54,7 +54,7 @@ type WalkBegin = Pick<BeginRun, 'plan' | 'filters' | 'rules'>
 export function* beginWalk(job: Job, { plan, filters, rules }: WalkBegin, at: string): Rule<Walk> {
   const { kind, firstPage, origin } = plan
   const { path, filters: configured, scope = configured } = job.collection
-  const row = yield* one<WalkRow>(
+  const row = yield* only<WalkRow>(
     `
       INSERT INTO sync_walks (
         organization_id, collection, kind, filters, status, next_page, started_at, updated_at, origin, path, scope, first_page, rules,
@@ -77,7 +77,6 @@ export function* beginWalk(job: Job, { plan, filters, rules }: WalkBegin, at: st
       rules: JSON.stringify(rules),
     },
   )
-  if (!row) throw new Error('the database returned no walk')
   return walkOf(row)
 }
 
@@ -86,8 +85,7 @@ export function* beginWalk(job: Job, { plan, filters, rules }: WalkBegin, at: st
  * of the list, and an earlier run may have been refused long ago.
  */
 export function* resumeWalk(job: Job, walkId: number, begin: WalkBegin, at: string): Rule<Walk> {
-  const row = yield* one<WalkRow>(`SELECT ${WALK} FROM sync_walks WHERE id = :walkId`, { walkId })
-  if (!row) throw new Error(`walk ${walkId} is not there`)
+  const row = yield* only<WalkRow>(`SELECT ${WALK} FROM sync_walks WHERE id = :walkId`, { walkId })
   if (row.pages > 0) return walkOf(row)
   const walk = yield* beginWalk(job, begin, at)
   // By an index, which leaves refreshes out.

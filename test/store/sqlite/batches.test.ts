@@ -118,7 +118,7 @@ it('a walk that is stopped while rows are searched, or between two batches of re
   const walk = await begin(test)
   await walk.page(...upTo(100).map(item))
   test.stop()
-  await expect(walk.missing(true)).rejects.toThrow(/stopped while its missing rows were gone through/)
+  await expect(walk.missing(true)).rejects.toThrow(/^stopped$/)
   const resume = async () => {
     const next = openTestMirror({ file: test.file, clock: test.clock })
     return { next, resumed: await begin(next, jobOf(), { resume: walk.walk.id }) }
