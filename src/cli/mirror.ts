@@ -3,12 +3,12 @@ import type { Config } from '../config/config.ts'
 import type { JobError } from '../errors.ts'
 import { createForgetting, type Forgetting } from '../store/core/forget.ts'
 import { createLeases, type Leases } from '../store/core/leases.ts'
-import { claimAddress } from '../store/core/settings.ts'
+import { claimAddress, saltOf } from '../store/core/settings.ts'
 import { type Dialect, exec, type Rule, type Runner, timeOf } from '../store/core/sql.ts'
 import type { MirrorFacts } from '../store/core/status.ts'
 import { createStore } from '../store/core/store.ts'
 import { makeConfigured } from '../store/core/tables.ts'
-import { createTokens, makeSalt, type TokenOptions, type Tokens } from '../store/core/tokens.ts'
+import { createTokens, type TokenOptions, type Tokens } from '../store/core/tokens.ts'
 import type { WorkQueue } from '../store/postgres/queue.ts'
 import type { Store } from '../sync/store.ts'
 import type { Runtime } from './runtime.ts'
@@ -66,7 +66,7 @@ export async function openMirror({ config, runtime, log, address }: OpenOptions)
       if (address) yield* claimAddress(api.baseUrl, address === 'accept', config.database)
       return {
         refusals: yield* makeConfigured(dialect, collections, timeOf(now())),
-        salt: yield* makeSalt(runtime.randomHex),
+        salt: yield* saltOf(runtime.randomHex),
       }
     })
     const sleep = (ms: number) => runtime.sleep(ms, runtime.signal)

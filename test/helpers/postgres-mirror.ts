@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
+import { saltOf } from '../../src/store/core/settings.ts'
 import { createStore } from '../../src/store/core/store.ts'
-import { createTokens, makeSalt } from '../../src/store/core/tokens.ts'
+import { createTokens } from '../../src/store/core/tokens.ts'
 import type { PostgresAddress } from '../../src/store/postgres/address.ts'
 import { serverBudgets } from '../../src/store/postgres/clock.ts'
 import { makeSchema } from '../../src/store/postgres/migrate.ts'
@@ -25,7 +26,7 @@ export async function openPostgresMirror(address: PostgresAddress, clock: Clock 
     await server.close()
   })
   const store = createStore({ runner, leases, baseUrl: 'https://admin.example.com', keepRuns: KEEP_RUNS_MS })
-  const salt = await server.write(() => makeSalt(() => 'a salt'))
+  const salt = await server.write(() => saltOf(() => 'a salt'))
   const tokens = createTokens({ runner, salt, budgets: serverBudgets(server) })
   await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   return { address, clock, server, leases, store, rows: await openReader(address) }

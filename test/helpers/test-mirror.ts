@@ -3,8 +3,9 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
 import { createBudgets } from '../../src/store/core/budgets.ts'
+import { saltOf } from '../../src/store/core/settings.ts'
 import { createStore } from '../../src/store/core/store.ts'
-import { createTokens, makeSalt } from '../../src/store/core/tokens.ts'
+import { createTokens } from '../../src/store/core/tokens.ts'
 import { runRule } from '../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../src/store/sqlite/open.ts'
 import { runnerOn } from '../../src/store/sqlite/runner.ts'
@@ -46,7 +47,7 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}) {
   const store = createStore({ runner, leases, baseUrl: 'https://admin.example.com', keepRuns: KEEP_RUNS_MS })
   const salt = runRule(
     connection,
-    makeSalt(() => 'a salt'),
+    saltOf(() => 'a salt'),
   )
   const tokens = createTokens({ runner, salt, budgets: createBudgets(runner) })
   // Written at once, since nobody holds the lock.

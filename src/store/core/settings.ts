@@ -19,6 +19,15 @@ export function saveSetting(name: string, value: string): Rule<number> {
   )
 }
 
+/** The mirror's salt. `newSalt` makes one if there is none; no other process may do so meanwhile. */
+export function* saltOf(newSalt: () => string): Rule<string> {
+  const known = yield* setting('salt')
+  if (known !== null) return known
+  const salt = newSalt()
+  yield* saveSetting('salt', salt)
+  return salt
+}
+
 /** The part of `api.baseUrl` that tells one API from another: not scheme and port, which a proxy changes. */
 export function addressOf(baseUrl: string): string {
   const { hostname, pathname } = new URL(baseUrl)

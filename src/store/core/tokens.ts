@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore } from '../../sync/types.ts'
 import type { SqlValue } from '../columns/column.ts'
-import { setting } from './settings.ts'
 import { all, type Dialect, exec, one, type Rule, type Runner, run, timeOf, type Values } from './sql.ts'
 
 // `organizations`: what is configured. `sync_refused_tokens`: which tokens are held, by their fingerprints.
@@ -33,7 +32,7 @@ export interface Tokens {
 
 export interface TokenOptions {
   runner: Pick<Runner, 'dialect' | 'isLocal' | 'reading' | 'writing'>
-  /** Of the mirror, as `makeSalt` returns it. */
+  /** Of the mirror, as `saltOf` returns it. */
   salt: string
   budgets: BudgetStore
 }
@@ -45,42 +44,28 @@ export function createTokens({ runner, salt, budgets }: TokenOptions): Tokens {
       writing(function* () {
         // In one order, so that workers that start at once do not wait for each other crosswise.
         if (!isLocal) yield* exec(['LOCK TABLE sync_organizations, sync_jobs IN SHARE ROW EXCLUSIVE MODE'])
-        yield* register(dialect, organizations)
+        const named = organizations.map(({ id, name }) => [id, name])
+        const jobs = organizations.flatMap(({ id, collections }) => collections.map((name) => [id, name]))
+        yield* configure(dialect, 'sync_organizations', ['id'], ['name'], named)
+        yield* configure(dialect, 'sync_jobs', ['organization_id', 'collection'], [], jobs)
       }),
     fingerprint: (token) => createHash('sha256').update(`${salt}\0${token}`).digest('hex').slice(0, 32),
     async useToken(id, fingerprint) {
       const text = 'SELECT last_fingerprint AS last FROM sync_organizations WHERE id = :id'
       const row = await reading(one<{ last: string | null }>(text, { id }))
+      const use = 'UPDATE sync_organizations SET last_fingerprint = :fingerprint WHERE id = :id'
       // Mostly nothing has changed, and then no lock is needed.
-      if (row?.last !== fingerprint) await writing(() => run(USE_TOKEN, { id, fingerprint }))
+      if (row?.last !== fingerprint) await writing(() => run(use, { id, fingerprint }))
     },
-    heldReason: (fingerprint) => reading(heldReasonOfToken(fingerprint)),
+    async heldReason(fingerprint) {
+      const text = 'SELECT reason FROM sync_refused_tokens WHERE fingerprint = :fingerprint'
+      const row = await reading(one<{ reason: string }>(text, { fingerprint }))
+      return row?.reason ?? null
+    },
     hold: (...told) => writing(() => hold(dialect, ...told)),
     resume: (organizationIds) => writing(() => resume(dialect, organizationIds)),
     budgets,
   }
-}
-
-const USE_TOKEN = 'UPDATE sync_organizations SET last_fingerprint = :fingerprint WHERE id = :id'
-
-/** Returns the mirror's salt. `newSalt` makes one if there is none; of several processes the first one's is used. */
-export function* makeSalt(newSalt: () => string): Rule<string> {
-  const known = yield* setting('salt')
-  if (known) return known
-  yield* run(
-    "INSERT INTO sync_settings (name, value) VALUES ('salt', :value) ON CONFLICT (name) DO NOTHING",
-    {
-      value: newSalt(),
-    },
-  )
-  return (yield* setting('salt')) ?? ''
-}
-
-function* register(dialect: Dialect, organizations: readonly RegisteredOrganization[]): Rule<void> {
-  const jobs = organizations.flatMap(({ id, collections }) => collections.map((name) => [id, name]))
-  const named = organizations.map(({ id, name }) => [id, name])
-  yield* configure(dialect, 'sync_organizations', ['id'], ['name'], named)
-  yield* configure(dialect, 'sync_jobs', ['organization_id', 'collection'], [], jobs)
 }
 
 /**
@@ -117,14 +102,6 @@ function* configure(
     `,
     changed,
   )
-}
-
-function* heldReasonOfToken(fingerprint: string): Rule<string | null> {
-  const row = yield* one<{ reason: string }>(
-    'SELECT reason FROM sync_refused_tokens WHERE fingerprint = :fingerprint',
-    { fingerprint },
-  )
-  return row?.reason ?? null
 }
 
 function* hold(
