@@ -7,40 +7,36 @@ import { all, only, quoted, type Rule } from './sql.ts'
 
 // What `status` reads of the mirror.
 
-/** A column: its expression, and its value for a list of which nothing is in the mirror yet; null where it can be that. */
+/** A row of `sync_status`; here that of a list of which nothing is in the mirror yet. Times as in the mirror. */
+const LIST = {
+  organization_id: '',
+  organization: '',
+  collection: '',
+  rows: 0,
+  as_of: null as string | null,
+  last_complete_at: null as string | null,
+  coverage: null as Coverage | null,
+  fresh_as_of: null as string | null,
+  newest: null as End | null,
+  last_run_at: null as string | null,
+  /** As in `sync_runs`: `running` also after the process was killed. */
+  last_run_status: null as 'running' | 'succeeded' | 'failed' | 'interrupted' | null,
+  error_code: null as string | null,
+  failing_since: null as string | null,
+  held_since: null as string | null,
+  removals_held: 0,
+}
+
+export type ListRow = typeof LIST
+
+export const LIST_COLUMNS = Object.keys(LIST) as (keyof ListRow)[]
+
+/** A column beside them: its expression, and its value for a list of which nothing is in the mirror yet; null where it can be that. */
 function column<T>(sql: string, ...[none]: null extends T ? [] : [T]): { sql: string; none: T } {
   return { sql, none: (none ?? null) as T }
 }
 
-type Values<Table> = { [Name in keyof Table]: Table[Name] extends { none: infer T } ? T : never }
-
-/** `sync_status`. Times as in the mirror. */
-const LIST = {
-  organization_id: column<string>('sync_status.organization_id', ''),
-  organization: column<string>('sync_status.organization', ''),
-  collection: column<string>('sync_status.collection', ''),
-  rows: column<number>('sync_status.rows', 0),
-  as_of: column<string | null>('as_of'),
-  last_complete_at: column<string | null>('last_complete_at'),
-  coverage: column<Coverage | null>('sync_status.coverage'),
-  fresh_as_of: column<string | null>('sync_status.fresh_as_of'),
-  newest: column<End | null>('sync_status.newest'),
-  last_run_at: column<string | null>('last_run_at'),
-  /** As in `sync_runs`: `running` also after the process was killed. */
-  last_run_status: column<'running' | 'succeeded' | 'failed' | 'interrupted' | null>('last_run_status'),
-  error_code: column<string | null>('sync_status.error_code'),
-  failing_since: column<string | null>('sync_status.failing_since'),
-  held_since: column<string | null>('sync_status.held_since'),
-  removals_held: column<number>('sync_status.removals_held', 0),
-}
-
-/** A row of `sync_status`. */
-export type ListRow = Values<typeof LIST>
-
-export const LIST_COLUMNS = Object.keys(LIST) as (keyof ListRow)[]
-
-const OF_BUDGET =
-  "FROM sync_gates WHERE scope IN ('all', job.organization_id, organization.last_fingerprint)"
+const OF_BUDGET = "FROM sync_gates WHERE scope IN ('all', job.organization_id, organization.last_fingerprint)"
 
 /** What `status` reads of each list beside its row of `sync_status`. */
 const DETAILS = {
@@ -106,7 +102,7 @@ const DETAILS = {
   ),
 }
 
-type Details = Values<typeof DETAILS>
+type Details = { [Name in keyof typeof DETAILS]: (typeof DETAILS)[Name]['none'] }
 
 /** What `status` knows of a list. */
 export interface StatusRow extends ListRow, Details {
@@ -127,7 +123,8 @@ function* statusRows(living: ReadonlySet<string>): Rule<StatusRow[]> {
 
 const STATUS = `
   SELECT
-    ${Object.entries({ ...LIST, ...DETAILS })
+    sync_status.*,
+    ${Object.entries(DETAILS)
       .map(([name, { sql }]) => `${sql} AS ${name}`)
       .join(',\n    ')}
   FROM sync_status
@@ -144,12 +141,13 @@ const STATUS = `
 `
 
 const NOTHING = Object.fromEntries(
-  Object.entries({ ...LIST, ...DETAILS }).map(([name, { none }]) => [name, none]),
-) as unknown as ListRow & Details
+  Object.entries(DETAILS).map(([name, { none }]) => [name, none]),
+) as unknown as Details
 
 /** The row of a configured list of which nothing is in the mirror yet. */
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
   return {
+    ...LIST,
     ...NOTHING,
     organization_id: organization.id,
     organization: organization.name,
