@@ -64,7 +64,7 @@ export const JOIN_COMPLETE = joinLast('sync_walks', 'complete', "status = 'compl
 
 /** The refreshes, and walks of short lists in their place, of which no line stays. */
 export const FOUND_NOTHING =
-  "brief = 1 AND (status = 'succeeded' OR died = 1) AND rows_added = 0 AND rows_changed = 0 AND rows_removed = 0"
+  "_brief = 1 AND (status = 'succeeded' OR _died = 1) AND rows_added = 0 AND rows_changed = 0 AND rows_removed = 0"
 
 /** The runs by which a list is due again. */
 export const BY_PLAN = "trigger IN ('schedule', 'manual')"
@@ -80,7 +80,7 @@ LEFT JOIN sync_runs AS run ON run.id = CASE
   ELSE walked.id
 END`
 
-/** The comments stay in the schema of a file, where analysts see them. In tables WITHOUT ROWID the columns of the key come first: SQLite before 3.41 takes others for damaged. */
+/** The comments stay in the schema of a file, where analysts see them. In tables that are for people, columns that begin with `_` are the program's own. In tables WITHOUT ROWID the columns of the key come first: SQLite before 3.41 takes others for damaged. */
 const TABLES = `
 CREATE TABLE sync_settings (
   name TEXT NOT NULL PRIMARY KEY /* version, address, salt, publish_failed */,
@@ -162,8 +162,8 @@ CREATE TABLE sync_runs (
   rate_limit_wait_ms INTEGER NOT NULL DEFAULT 0,
   error_code TEXT,
   error_message TEXT,
-  brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh; or the walk of a short list in its place. If it found nothing it goes: at once, or with the end of the walk around it; or with the next one */,
-  died INTEGER NOT NULL DEFAULT 0 /* 1: its process ended without a word */
+  _brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh; or the walk of a short list in its place. If it found nothing it goes: at once, or with the end of the walk around it; or with the next one */,
+  _died INTEGER NOT NULL DEFAULT 0 /* 1: its process ended without a word */
 ) STRICT;
 
 CREATE INDEX sync_runs_by_job ON sync_runs (organization_id, collection, id);
@@ -188,14 +188,14 @@ CREATE TABLE sync_walks (
   started_at TIME NOT NULL,
   updated_at TIME NOT NULL,
   finished_at TIME,
-  origin TEXT NOT NULL /* sync, backfill: who may go on with it */,
-  path TEXT NOT NULL,
-  scope TEXT NOT NULL /* JSON: the configured filters, which those of a backfill only narrow */,
-  first_page INTEGER NOT NULL DEFAULT 1,
-  rules TEXT NOT NULL /* JSON: how it reads its list, and the version of the code that began it */,
-  untrusted TEXT /* why nothing is removed on the word of a complete full walk; null: it is trusted */,
-  new_rejects INTEGER NOT NULL DEFAULT 0 /* rejected items that had never come before */,
-  rows_added_before INTEGER NOT NULL DEFAULT 0 /* rows_added of the job when the walk began */
+  _origin TEXT NOT NULL /* sync, backfill: who may go on with it */,
+  _path TEXT NOT NULL,
+  _scope TEXT NOT NULL /* JSON: the configured filters, which those of a backfill only narrow */,
+  _first_page INTEGER NOT NULL DEFAULT 1,
+  _rules TEXT NOT NULL /* JSON: how it reads its list, and the version of the code that began it */,
+  _untrusted TEXT /* why nothing is removed on the word of a complete full walk; null: it is trusted */,
+  _new_rejects INTEGER NOT NULL DEFAULT 0 /* rejected items that had never come before */,
+  _rows_added_before INTEGER NOT NULL DEFAULT 0 /* rows_added of the job when the walk began */
 ) STRICT;
 
 CREATE INDEX sync_walks_by_job ON sync_walks (organization_id, collection, status, id);
@@ -238,13 +238,13 @@ CREATE INDEX sync_missing_by_state ON sync_missing (organization_id, collection,
 CREATE TABLE sync_rejects (
   organization_id TEXT NOT NULL,
   collection TEXT NOT NULL,
-  fingerprint TEXT NOT NULL /* of json */,
+  _fingerprint TEXT NOT NULL /* of json */,
   page INTEGER NOT NULL,
   reason TEXT NOT NULL,
   json TEXT NOT NULL,
   seen_at TIME NOT NULL,
-  only_refreshed INTEGER NOT NULL DEFAULT 0 /* 1: no walk has met it yet, so it is new to the next full walk */,
-  PRIMARY KEY (organization_id, collection, fingerprint)
+  _only_refreshed INTEGER NOT NULL DEFAULT 0 /* 1: no walk has met it yet, so it is new to the next full walk */,
+  PRIMARY KEY (organization_id, collection, _fingerprint)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sync_known_columns (

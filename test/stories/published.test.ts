@@ -55,8 +55,8 @@ beforeAll(async () => {
   expect(values.all()).toEqual([1])
   scene.workspace.change('CREATE INDEX mine ON orders (placed_at)')
   scene.workspace.change('CREATE INDEX of_runs ON Sync_Runs (rows_seen)')
-  scene.workspace.change('CREATE INDEX of_workings ON sync_runs (brief)')
-  scene.workspace.change("CREATE INDEX of_syncs ON sync_walks (collection) WHERE origin = 'sync'")
+  scene.workspace.change('CREATE INDEX of_workings ON sync_runs (_brief)')
+  scene.workspace.change("CREATE INDEX of_syncs ON sync_walks (collection) WHERE _origin = 'sync'")
   scene.api.list = orders(60, 2)
   expect((await scene.workspace.run(['sync'])).code).toBe(0)
   // Who has the old file open keeps it.

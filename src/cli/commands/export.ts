@@ -1,7 +1,13 @@
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import { tableName } from '../../store/columns/catalog.ts'
-import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/query.ts'
+import {
+  collectionNames,
+  isForPeople,
+  listedOrganizations,
+  mayHold,
+  OF_EVERY_MIRROR,
+} from '../../store/core/query.ts'
 import { literal, quoted } from '../../store/core/sql.ts'
 import { type DatabaseOption, readPlace } from '../place.ts'
 import { type OutputFormat, type Reader, writeRows } from '../reading.ts'
@@ -22,7 +28,7 @@ export async function run(runtime: Invocation, typed: string, options: Options):
     if (!mirror.isThere() && config) assertNames(typed, org, config)
     const collections = await mirror.ask(collectionNames())
     // SQLite finds a table by its name in other capitals, too.
-    const known = [...collections, ...Object.keys(OF_EVERY_MIRROR)]
+    const known = [...collections, ...OF_EVERY_MIRROR]
     const name = known.find((one) => one.toLowerCase() === typed.toLowerCase()) ?? typed
     const where = org.length === 0 ? '' : await ownedBy(name, org, config, mirror)
     if (format === 'ndjson' && collections.includes(name)) {
@@ -38,7 +44,7 @@ function assertNames(name: string, org: readonly string[], config: Config): void
   const collections = config.collections.map((collection) => collection.name)
   if (!mayHold(collections, name))
     throw new UsageError(
-      `there is no table or view ${name}; there are: ${[...collections, ...Object.keys(OF_EVERY_MIRROR)].join(', ')}`,
+      `there is no table or view ${name}; there are: ${[...collections, ...OF_EVERY_MIRROR].join(', ')}`,
     )
   idsOf(org, config, [])
 }
@@ -51,7 +57,7 @@ async function ownedBy(
   mirror: Reader,
 ): Promise<string> {
   const ids = idsOf(org, config, await mirror.ask(listedOrganizations()))
-  const owner = Object.hasOwn(OF_EVERY_MIRROR, name) ? 'organization_id' : '_organization_id'
+  const owner = OF_EVERY_MIRROR.includes(name) ? 'organization_id' : '_organization_id'
   return ` WHERE ${name === 'organizations' ? 'id' : owner} IN (${ids.map(literal).join(', ')})`
 }
 
@@ -69,8 +75,7 @@ async function rowsOf(name: string, where: string, mirror: Reader) {
   const all = await mirror.query(`SELECT * FROM ${quoted(name)} LIMIT 0`, [])
   // A server has one cursor.
   await Array.fromAsync(all.batches)
-  // The others are for the program, such as the number by which it finds the JSON of a row.
-  const columns = OF_EVERY_MIRROR[name] ?? all.columns.filter((column) => column !== '_row')
+  const columns = all.columns.filter((column) => isForPeople(name, column))
   const rows = await mirror.query(`SELECT ${columns.map(quoted).join(', ')} FROM ${quoted(name)}${where}`, [])
   const known = mirror.typesOf?.(name)
   return known ? { ...rows, types: columns.map((column) => known.get(column) ?? '') } : rows

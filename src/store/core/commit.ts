@@ -86,7 +86,7 @@ function* saveAnswer(
       SET
         pages = pages + 1,
         rows_seen = rows_seen + :newToWalk,
-        new_rejects = new_rejects + :newRejects,
+        _new_rejects = _new_rejects + :newRejects,
         total = coalesce(:total, total),
         next_page = :nextPage,
         passes = :pass,
@@ -107,10 +107,10 @@ function* saveAnswer(
 }
 
 const REJECT = `
-  INSERT INTO sync_rejects AS known (organization_id, collection, page, reason, json, seen_at, fingerprint, only_refreshed)
+  INSERT INTO sync_rejects AS known (organization_id, collection, page, reason, json, seen_at, _fingerprint, _only_refreshed)
   VALUES (:organization, :collection, :page, :reason, :text, :at, :id, :isRefresh)
-  ON CONFLICT (organization_id, collection, fingerprint) DO UPDATE
-  SET seen_at = excluded.seen_at, only_refreshed = known.only_refreshed * :kept
+  ON CONFLICT (organization_id, collection, _fingerprint) DO UPDATE
+  SET seen_at = excluded.seen_at, _only_refreshed = known._only_refreshed * :kept
 `
 
 /** Returns how many of the rejects are new. Those that only refreshes have met are new to a full walk: one may be a row that lost its key. */
@@ -123,7 +123,7 @@ function* saveRejects(
   let count = 0
   for (const reject of rejects) {
     const names = { ...namesOf(job), id: reject.id }
-    const text = `SELECT only_refreshed AS "onlyRefreshed" FROM sync_rejects WHERE ${OF_JOB} AND fingerprint = :id`
+    const text = `SELECT _only_refreshed AS "onlyRefreshed" FROM sync_rejects WHERE ${OF_JOB} AND _fingerprint = :id`
     const known = yield* one<{ onlyRefreshed: number }>(text, names)
     if (!known || (by === 'full' && known.onlyRefreshed === 1)) count++
     const kinds = { isRefresh: by === 'refresh' ? 1 : 0, kept: by === 'full' ? 0 : 1 }

@@ -71,7 +71,7 @@ const IN_BATCHES: readonly ForgetSome[] = [
   ofTable('sync_refreshed', ['walk_id', 'key'], ofWalks()),
   ofTable('sync_pages', ['walk_id', 'ordinal'], ofWalks()),
   ofTable('sync_walks', ['id'], OF_JOB),
-  ofTable('sync_rejects', ['organization_id', 'collection', 'fingerprint'], OF_JOB),
+  ofTable('sync_rejects', ['organization_id', 'collection', '_fingerprint'], OF_JOB),
   forgetRows,
   forgetVersions,
 ]

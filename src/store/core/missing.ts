@@ -30,7 +30,7 @@ export function* reasonOfMissing(
         NOT EXISTS (SELECT 1 FROM sync_refreshed WHERE walk_id = :walkId) AS "isAlone",
         EXISTS (
           SELECT 1 FROM sync_walks AS other
-          WHERE ${OF_JOB} AND pages > 0 AND id >= ${LAST_TRUSTED} AND (path <> walk.path OR scope <> walk.scope)
+          WHERE ${OF_JOB} AND pages > 0 AND id >= ${LAST_TRUSTED} AND (_path <> walk._path OR _scope <> walk._scope)
         ) AS "hasOther"
       FROM sync_walks AS walk
       WHERE id = :walkId

@@ -20,7 +20,7 @@ const OF_OPEN_WALKS = [
 const KEPT_WALKS = `
   SELECT max(id) FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' HAVING max(id) IS NOT NULL
   UNION
-  SELECT min(id) FROM sync_walks WHERE ${OF_JOB} AND pages > 0 AND id >= ${LAST_TRUSTED} GROUP BY path, scope
+  SELECT min(id) FROM sync_walks WHERE ${OF_JOB} AND pages > 0 AND id >= ${LAST_TRUSTED} GROUP BY _path, _scope
 `
 
 /**

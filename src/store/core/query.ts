@@ -30,31 +30,24 @@ export function firstWord(sql: string): string {
   return /^(?:\s|--.*\n|\/\*[\s\S]*?\*\/)*(\w*)/.exec(sql)?.[1]?.toUpperCase() ?? ''
 }
 
-/**
- * What every mirror has for people, whatever its collections are, with the columns that are for them; null: all. All else that begins with
- * `sync_` is the program's own.
- */
-export const OF_EVERY_MIRROR: Readonly<Record<string, readonly string[] | null>> = {
-  organizations: null,
-  sync_status: null,
-  sync_runs: columns(
-    'id walk_id organization_id collection trigger status started_at finished_at first_page pages rows_seen rows_added rows_changed ' +
-      'rows_removed requests retries rate_limit_hits rate_limit_wait_ms error_code error_message',
-  ),
-  sync_walks: columns(
-    'id organization_id collection kind filters status next_page pages rows_seen total passes coverage started_at updated_at finished_at',
-  ),
-  sync_columns: columns('collection column path type first_seen_at'),
-  sync_rejects: columns('organization_id collection page reason json seen_at'),
-}
+/** What every mirror has for people, whatever its collections are. All else that begins with `sync_` is the program's own. */
+export const OF_EVERY_MIRROR: readonly string[] = [
+  'organizations',
+  'sync_status',
+  'sync_runs',
+  'sync_walks',
+  'sync_columns',
+  'sync_rejects',
+]
 
-function columns(names: string): string[] {
-  return names.split(' ')
+/** Whether a column is for people, too: not the number by which the program finds the JSON of a row, for example. */
+export function isForPeople(table: string, column: string): boolean {
+  return OF_EVERY_MIRROR.includes(table) ? !column.startsWith('_') : column !== '_row'
 }
 
 /** Whether a mirror with these collections may have a table or view of this name of ours. */
 export function mayHold(collections: readonly string[], name: string): boolean {
-  return Object.hasOwn(OF_EVERY_MIRROR, name) || collections.some((collection) => belongsTo(collection, name))
+  return OF_EVERY_MIRROR.includes(name) || collections.some((collection) => belongsTo(collection, name))
 }
 
 /** All that the mirror knows, with their latest names; those of the configuration first: one that left it may have the name of another. */

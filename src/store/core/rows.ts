@@ -63,7 +63,7 @@ export function* lookUp(
 }
 
 function* rejectOf(job: Job, id: string): Rule<StoredItem> {
-  const text = `SELECT 1 FROM sync_rejects WHERE ${OF_JOB} AND fingerprint = :id`
+  const text = `SELECT 1 FROM sync_rejects WHERE ${OF_JOB} AND _fingerprint = :id`
   const known = yield* one(text, { ...namesOf(job), id })
   return known === null ? { state: 'absent' } : { state: 'same', times: null }
 }

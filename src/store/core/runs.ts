@@ -21,14 +21,14 @@ export function* beginRun(
   yield* run(
     `
       UPDATE sync_runs
-      SET status = 'interrupted', finished_at = :at, error_code = 'INTERRUPTED', error_message = 'the process ended without a word', died = 1
+      SET status = 'interrupted', finished_at = :at, error_code = 'INTERRUPTED', error_message = 'the process ended without a word', _died = 1
       WHERE ${OF_JOB} AND status = 'running' AND id <> :within
     `,
     { ...namesOf(job), at, within: within?.id ?? 0 },
   )
   const { id } = yield* only<{ id: number }>(
     `
-      INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page, brief)
+      INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page, _brief)
       VALUES (:walkId, :organization, :collection, :trigger, 'running', :at, :firstPage, :brief)
       RETURNING id
     `,
@@ -121,7 +121,7 @@ const NOTE_FAILING = `
 const LAST = `
   SELECT
     job.organization_id AS organization, job.collection, complete.started_at AS "completedAt", planned.started_at AS "startedAt",
-    EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_OUTER_JOB} AND status = 'open' AND origin = 'sync') AS unfinished
+    EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_OUTER_JOB} AND status = 'open' AND _origin = 'sync') AS unfinished
   FROM sync_jobs AS job
   ${JOIN_COMPLETE}
   ${joinLast('sync_runs', 'planned', BY_PLAN)}

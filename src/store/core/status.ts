@@ -52,15 +52,15 @@ const DETAILS = {
       SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'held' AND reason = 'out_of_scope'
     ) END`),
   /** Why the last complete full walk is not trusted for removals; null if it is. */
-  untrusted: column<string | null>('complete.untrusted'),
+  untrusted: column<string | null>('complete._untrusted'),
   /** What the last run has read so far. */
   last_run_trigger: column<string | null>('run.trigger'),
   last_run_pages: column<number | null>('run.pages'),
   /** The open walk: that of the last run, else the latest. `walk_filters`: a JSON object, those of the configuration among them. */
-  walk_origin: column<WalkPlan['origin'] | null>('walk.origin'),
+  walk_origin: column<WalkPlan['origin'] | null>('walk._origin'),
   walk_kind: column<WalkPlan['kind'] | null>('walk.kind'),
   walk_filters: column<string | null>('walk.filters'),
-  walk_first_page: column<number | null>('walk.first_page'),
+  walk_first_page: column<number | null>('walk._first_page'),
   walk_page: column<number | null>('walk.next_page'),
   walk_pages: column<number | null>('walk.pages'),
   walk_rows_seen: column<number | null>('walk.rows_seen'),
@@ -132,7 +132,7 @@ const STATUS = `
   JOIN sync_organizations AS organization ON organization.id = job.organization_id
   LEFT JOIN sync_refused_tokens AS token ON token.fingerprint = organization.last_fingerprint
   ${JOIN_LAST_RUN}
-  ${joinLast('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND died = 0`)}
+  ${joinLast('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND _died = 0`)}
   ${JOIN_COMPLETE}
   ${joinLast('sync_walks', 'open', "status = 'open'")}
   LEFT JOIN sync_walks AS walk

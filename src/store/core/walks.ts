@@ -23,12 +23,12 @@ export function ofWalks(which = '1 = 1'): string {
 
 /** The id of a job's last trusted walk; 0: there is none. */
 export const LAST_TRUSTED = `coalesce((
-  SELECT max(id) FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' AND untrusted IS NULL
+  SELECT max(id) FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' AND _untrusted IS NULL
 ), 0)`
 
 const WALK = `
-  id, origin, kind, path, filters, first_page AS "firstPage", next_page AS "nextPage", pages, rows_seen AS "rowsSeen",
-  new_rejects AS "newRejects", rules, started_at AS "startedAt", updated_at AS "updatedAt", rows_added_before AS "rowsAddedBefore"
+  id, _origin AS origin, kind, _path AS path, filters, _first_page AS "firstPage", next_page AS "nextPage", pages, rows_seen AS "rowsSeen",
+  _new_rejects AS "newRejects", _rules AS rules, started_at AS "startedAt", updated_at AS "updatedAt", _rows_added_before AS "rowsAddedBefore"
 `
 
 type WalkRow = Omit<OpenWalk & Walk, 'rules' | 'resumed' | 'startedAt' | 'updatedAt'> &
@@ -57,8 +57,8 @@ export function* beginWalk(job: Job, { plan, filters, rules }: WalkBegin, at: st
   const row = yield* only<WalkRow>(
     `
       INSERT INTO sync_walks (
-        organization_id, collection, kind, filters, status, next_page, started_at, updated_at, origin, path, scope, first_page, rules,
-        rows_added_before
+        organization_id, collection, kind, filters, status, next_page, started_at, updated_at, _origin, _path, _scope, _first_page, _rules,
+        _rows_added_before
       )
       VALUES (
         :organization, :collection, :kind, :filters, 'open', :firstPage, :at, :at, :origin, :path, :scope, :firstPage, :rules, ${ROWS_ADDED}
@@ -114,7 +114,7 @@ export function* closeWalk(
       `
         UPDATE sync_walks
         SET
-          status = 'complete', coverage = :coverage, untrusted = :untrusted, next_page = NULL, updated_at = ${LATEST},
+          status = 'complete', coverage = :coverage, _untrusted = :untrusted, next_page = NULL, updated_at = ${LATEST},
           finished_at = :at
         WHERE id = :walkId
       `,

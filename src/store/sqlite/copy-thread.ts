@@ -2,7 +2,7 @@ import { workerData } from 'node:worker_threads'
 import { systemCode } from '../../errors.ts'
 import { FORGET_PROCESSES } from '../core/leases.ts'
 import { notePublishFailure } from '../core/publication.ts'
-import { OF_EVERY_MIRROR } from '../core/query.ts'
+import { isForPeople, OF_EVERY_MIRROR } from '../core/query.ts'
 import { quoted } from '../core/sql.ts'
 import type { CopyTask } from './copy.ts'
 import { type Connection, runRule } from './driver.ts'
@@ -41,11 +41,11 @@ function forgetOrigin(copy: Connection): void {
 /** Makes a whole copy one for readers. */
 function makeReadable(copy: Connection): void {
   const arrays = copy.prepare("SELECT DISTINCT view FROM sync_known_columns WHERE view <> ''").pluck()
-  for (const [name, columns] of Object.entries(OF_EVERY_MIRROR)) makeTable(copy, name, columns)
-  for (const view of arrays.all() as string[]) makeTable(copy, view, null)
+  for (const name of [...OF_EVERY_MIRROR, ...(arrays.all() as string[])]) makeTable(copy, name)
   for (const type of ['view', 'table'] as const)
     for (const name of relationsOf(copy, type))
-      if (name.startsWith('sync_') && !(name in OF_EVERY_MIRROR)) copy.exec(`DROP ${type} ${quoted(name)}`)
+      if (name.startsWith('sync_') && !OF_EVERY_MIRROR.includes(name))
+        copy.exec(`DROP ${type} ${quoted(name)}`)
   copy.exec(`PRAGMA application_id = ${COPY_ID}; PRAGMA analysis_limit = ${ANALYZED_ROWS}; ANALYZE`)
 }
 
@@ -62,11 +62,11 @@ const USER_INDEXES = `
   WHERE type = 'index' AND tbl_name = ? COLLATE NOCASE AND name NOT GLOB 'sync_*' AND sql IS NOT NULL
 `
 
-/** Puts a table in the place of a view, or of a table that has further columns. `wanted`: its columns; null: all. */
-function makeTable(copy: Connection, name: string, wanted: readonly string[] | null): void {
+/** Puts a table in the place of a view, or of a table that has columns of the program's own. */
+function makeTable(copy: Connection, name: string): void {
   const type = relationsOf(copy, 'view').includes(name) ? 'VIEW' : 'TABLE'
   const found = [...typesOf(copy, name)]
-  const columns = found.filter(([column]) => wanted?.includes(column) ?? true)
+  const columns = found.filter(([column]) => isForPeople(name, column))
   if (columns.length === 0 || (type === 'TABLE' && columns.length === found.length)) return
   const names = columns.map(([column]) => quoted(column))
   // INT is what SQLite calls the whole numbers of a view.

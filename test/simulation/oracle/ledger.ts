@@ -56,7 +56,7 @@ export type Finding =
   | { kind: 'gone'; job: string; gone: readonly Gone[] }
 
 const WALKS = `
-  SELECT id, kind, origin, status, next_page, first_page, pages, rows_seen, total, passes, coverage, started_at, updated_at
+  SELECT id, kind, _origin AS origin, status, next_page, _first_page AS first_page, pages, rows_seen, total, passes, coverage, started_at, updated_at
   FROM sync_walks`
 
 /** The last ones are enough: nobody writes a page of an older one. */
