@@ -143,8 +143,6 @@ function statementsOf(dialect: Dialect, catalog: Catalog) {
   const keys = catalog.keys.map((column) => quoted(column.name))
   const values = catalog.values.map((column) => quoted(column.name))
   const at = ':at::timestamptz'
-  const lineOf = (letter: string, of: readonly Column[]): Columns =>
-    Object.fromEntries(of.map(({ type }, index) => [`${letter}${index}`, SQL_TYPES[type]]))
   const [keyLine, valueLine] = [lineOf('k', catalog.keys), lineOf('v', catalog.values)]
   const numbered: Columns = { seq: 'bigint', ...keyLine }
   const isRow = ({ value }: Lines) =>
@@ -205,6 +203,10 @@ function statementsOf(dialect: Dialect, catalog: Catalog) {
       `
     }),
   }
+}
+
+function lineOf(letter: 'k' | 'v', columns: readonly Column[]): Columns {
+  return Object.fromEntries(columns.map(({ type }, index) => [`${letter}${index}`, SQL_TYPES[type]]))
 }
 
 /** Begins a statement that keeps rows `t`, with their JSON `j`, as versions that end `:at`, each with an event of its own. None ends before it began, even if the clock went back. */

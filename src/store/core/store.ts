@@ -35,6 +35,7 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
   const { dialect, now, reading, writing, inBatches } = runner
   const tables = createTables(runner)
   const time = () => timeOf(now())
+  const ago = (ms: number) => timeOf(now() - ms)
   const owned = <T>(lease: Lease, begin: (row: LockedJob) => Rule<T>) =>
     writing(() => asOwner(dialect, ownJobOf(lease), begin))
 
@@ -127,7 +128,6 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
 
     async prune(job) {
       const { history } = job.collection
-      const ago = (ms: number) => timeOf(now() - ms)
       // After a signal to stop, the next run prunes the rest.
       await inBatches(() => writing(() => pruneWalks(job, ago(keepRuns))))
       if (typeof history === 'number')
