@@ -8,7 +8,7 @@ import { type Dialect, exec, type Rule, type Runner, timeOf } from '../store/cor
 import type { MirrorFacts } from '../store/core/status.ts'
 import { createStore } from '../store/core/store.ts'
 import { makeConfigured } from '../store/core/tables.ts'
-import { createTokens, type TokenOptions, type Tokens } from '../store/core/tokens.ts'
+import { createTokens, register, type TokenOptions, type Tokens } from '../store/core/tokens.ts'
 import type { WorkQueue } from '../store/postgres/queue.ts'
 import type { Store } from '../sync/store.ts'
 import type { Runtime } from './runtime.ts'
@@ -20,7 +20,7 @@ export interface OpenOptions {
   runtime: Runtime
   /** Gets the long waits for a server. */
   log: Pick<Logger, 'info'>
-  /** For commands that read lists: the mirror notes `api.baseUrl`. `accept`: even if it holds the lists of another address. */
+  /** For commands that read lists: the mirror notes `api.baseUrl`, and what is configured. `accept`: even if it holds the lists of another address. */
   address?: 'claim' | 'accept'
 }
 
@@ -53,7 +53,7 @@ export interface Database extends Pick<TokenOptions, 'budgets'> {
 
 /** Opens the mirror, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
 export async function openMirror({ config, runtime, log, address }: OpenOptions): Promise<OpenMirror> {
-  const { postgres, keepRuns, collections, api } = config
+  const { postgres, keepRuns, collections, organizations, api } = config
   const database = postgres
     ? await (await import('./postgres.ts')).openServer(postgres, runtime, log)
     : await (await import('./file.ts')).openFile(config.database, runtime)
@@ -63,7 +63,10 @@ export async function openMirror({ config, runtime, log, address }: OpenOptions)
     const { salt, refusals } = await runner.writing(function* () {
       // One worker after another: several at once could each find no address.
       if (!isLocal) yield* exec(['LOCK TABLE sync_settings IN SHARE ROW EXCLUSIVE MODE'])
-      if (address) yield* claimAddress(api.baseUrl, address === 'accept', config.database)
+      if (address) {
+        yield* claimAddress(api.baseUrl, address === 'accept', config.database)
+        yield* register(dialect, organizations)
+      }
       return {
         refusals: yield* makeConfigured(dialect, collections, timeOf(now())),
         salt: yield* saltOf(runtime.randomHex),

@@ -49,19 +49,6 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const { config, runtime, logger: log, acceptAddress, onAnswer, exchange } = options
   const mirror = await openMirror({ config, runtime, log, address: acceptAddress ? 'accept' : 'claim' })
   const { store, tokens, now } = mirror
-  try {
-    await tokens.register(
-      config.organizations.map(({ id, name, collections }) => ({
-        id,
-        name,
-        collections: collections.map((collection) => collection.name),
-      })),
-    )
-  } catch (error) {
-    // `start` opens it again and again.
-    await mirror.close()
-    throw error
-  }
   const open = createApi(
     { ...runtime, ...apiOptions(config), budgets: tokens.budgets, now, onAnswer },
     exchange,

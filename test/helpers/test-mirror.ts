@@ -5,8 +5,8 @@ import { onTestFinished } from 'vitest'
 import { createBudgets } from '../../src/store/core/budgets.ts'
 import { saltOf } from '../../src/store/core/settings.ts'
 import { createStore } from '../../src/store/core/store.ts'
-import { createTokens } from '../../src/store/core/tokens.ts'
-import { runRule } from '../../src/store/sqlite/driver.ts'
+import { createTokens, register } from '../../src/store/core/tokens.ts'
+import { runRule, SQLITE } from '../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../src/store/sqlite/open.ts'
 import { runnerOn } from '../../src/store/sqlite/runner.ts'
 import { READING_VERSION } from '../../src/sync/coverage/read-list.ts'
@@ -37,6 +37,11 @@ function makeMirror(): string {
   return file
 }
 
+/** Acme and globex, each with this collection. */
+export function registered(name: string) {
+  return [ACME, GLOBEX].map((organization) => ({ ...organization, collections: [{ name }] }))
+}
+
 /** A real mirror in a file of its own, with acme and globex registered for `orders`. */
 export function openTestMirror(options: { file?: string; clock?: Clock } = {}) {
   const { file = makeMirror(), clock = createClock() } = options
@@ -50,12 +55,11 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}) {
     saltOf(() => 'a salt'),
   )
   const tokens = createTokens({ runner, salt, budgets: createBudgets(runner) })
-  // Written at once, since nobody holds the lock.
-  void tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
+  runRule(connection, register(SQLITE, registered('orders')))
   const reader = new Database(file, { readonly: true })
   const close = () => {
     reader.close()
-    // Written at once, too.
+    // Written at once, since nobody holds the lock.
     void leases.close()
     connection.close()
   }

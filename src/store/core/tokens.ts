@@ -1,22 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore } from '../../sync/types.ts'
 import type { SqlValue } from '../columns/column.ts'
-import { all, type Dialect, exec, one, type Rule, type Runner, run, timeOf, type Values } from './sql.ts'
+import { all, type Dialect, one, type Rule, type Runner, run, timeOf, type Values } from './sql.ts'
 
 // `organizations`: what is configured. `sync_refused_tokens`: which tokens are held, by their fingerprints.
 
-export interface RegisteredOrganization {
-  id: string
-  name: string
-  collections: readonly string[]
-}
-
 /** What a store knows of organizations, their tokens and budgets, beside the rows of their lists. Each method is one short transaction. */
 export interface Tokens {
-  /**
-   * Notes what is configured now; other organizations and jobs stay, marked as not configured. Call it first.
-   */
-  register(organizations: readonly RegisteredOrganization[]): Promise<void>
   /** A name for a token that reveals nothing: its hash with a salt of this mirror. */
   fingerprint(token: string): string
   /** Notes which token an organization uses from now on. It is held if that token is. */
@@ -31,24 +21,15 @@ export interface Tokens {
 }
 
 export interface TokenOptions {
-  runner: Pick<Runner, 'dialect' | 'isLocal' | 'reading' | 'writing'>
+  runner: Pick<Runner, 'dialect' | 'reading' | 'writing'>
   /** Of the mirror, as `saltOf` returns it. */
   salt: string
   budgets: BudgetStore
 }
 
 export function createTokens({ runner, salt, budgets }: TokenOptions): Tokens {
-  const { dialect, isLocal, reading, writing } = runner
+  const { dialect, reading, writing } = runner
   return {
-    register: (organizations) =>
-      writing(function* () {
-        // In one order, so that workers that start at once do not wait for each other crosswise.
-        if (!isLocal) yield* exec(['LOCK TABLE sync_organizations, sync_jobs IN SHARE ROW EXCLUSIVE MODE'])
-        const named = organizations.map(({ id, name }) => [id, name])
-        const jobs = organizations.flatMap(({ id, collections }) => collections.map((name) => [id, name]))
-        yield* configure(dialect, 'sync_organizations', ['id'], ['name'], named)
-        yield* configure(dialect, 'sync_jobs', ['organization_id', 'collection'], [], jobs)
-      }),
     fingerprint: (token) => createHash('sha256').update(`${salt}\0${token}`).digest('hex').slice(0, 32),
     async useToken(id, fingerprint) {
       const text = 'SELECT last_fingerprint AS last FROM sync_organizations WHERE id = :id'
@@ -66,6 +47,17 @@ export function createTokens({ runner, salt, budgets }: TokenOptions): Tokens {
     resume: (organizationIds) => writing(() => resume(dialect, organizationIds)),
     budgets,
   }
+}
+
+/** Notes what is configured now; other organizations and jobs stay, marked as not configured. One process at a time may do so. */
+export function* register(
+  dialect: Dialect,
+  organizations: readonly { id: string; name: string; collections: readonly { name: string }[] }[],
+): Rule<void> {
+  const named = organizations.map(({ id, name }) => [id, name])
+  const jobs = organizations.flatMap(({ id, collections }) => collections.map(({ name }) => [id, name]))
+  yield* configure(dialect, 'sync_organizations', ['id'], ['name'], named)
+  yield* configure(dialect, 'sync_jobs', ['organization_id', 'collection'], [], jobs)
 }
 
 /**

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { register } from '../../../src/store/core/tokens.ts'
+import { runRule, SQLITE } from '../../../src/store/sqlite/driver.ts'
 import { START, timeAt } from '../../helpers/clock.ts'
 import { ACME, GLOBEX } from '../../helpers/jobs.ts'
-import { openTestMirror } from '../../helpers/test-mirror.ts'
+import { openTestMirror, registered } from '../../helpers/test-mirror.ts'
 import { begin } from '../stage.ts'
 
 const TOKEN = 'one-very-secret-token'
@@ -21,12 +23,11 @@ async function held() {
 it('sync_status has a line for each job that is configured or has rows, and for no other', async () => {
   const test = openTestMirror()
   const lists = () => test.rows('SELECT organization, collection, rows FROM sync_status ORDER BY 1, 2')
-  const register = (collection: string) =>
-    test.tokens.register([ACME, GLOBEX].map((one) => ({ ...one, collections: [collection] })))
-  await register('orders')
+  const configure = (collection: string) => runRule(test.connection, register(SQLITE, registered(collection)))
+  configure('orders')
   await (await begin(test)).page('{"id":1}')
 
-  await register('invoices')
+  configure('invoices')
 
   expect(lists()).toEqual([
     { organization: 'acme', collection: 'invoices', rows: 0 },
