@@ -35,7 +35,7 @@ describe.skipIf(server.missing !== null)('a follower of orders_changes', { timeo
     `)
     const locker = await openReader(first.address)
     const locking = async () => {
-      for (const table of ['orders_raw', 'orders_history', 'sync_seq', 'sync_runs']) {
+      for (const table of ['orders', 'orders_history', 'sync_seq', 'sync_runs']) {
         await locker('BEGIN')
         await locker(`LOCK TABLE ${table} IN SHARE MODE`)
         await locker('SELECT pg_sleep(0.1)')
