@@ -103,7 +103,10 @@ function* rejoin(pass: Pass, from: number): Steps<void> {
   let found: Found | null = null
   for (let page = from; page >= rules.firstPage && !found; page--) {
     const answer = yield* pass.ask(page, 'rejoin')
-    if (pass.wasResumed) return yield* rejoin(pass, frontier.page)
+    if (pass.wasResumed) {
+      yield* rejoin(pass, frontier.page)
+      return
+    }
     if (isPastEnd(answer)) {
       pass.moved = true
       pages = []
