@@ -30,7 +30,7 @@ function rank(piece) {
   return createHash('sha256').update(`${SEED} ${piece}`).digest('hex')
 }
 
-// biome-ignore lint/style/noDefaultExport: Stryker reads its configuration from the default export
+// oxlint-disable-next-line import/no-default-export -- Stryker reads its configuration from the default export
 export default {
   testRunner: 'vitest',
   vitest: { configFile: 'test/stryker.vitest.config.ts', related: false },

@@ -7,7 +7,7 @@ const { ROOM = '' } = process.env
 /** What commands read and move is a part of the store. */
 const MORE = ROOM === 'store' ? ['test/cli/**/*.test.ts'] : []
 
-// biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
+// oxlint-disable-next-line import/no-default-export -- vitest reads its configuration from the default export
 export default defineConfig({
   test: {
     include: [`test/${ROOM}/**/*.test.ts`, ...MORE],

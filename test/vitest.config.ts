@@ -13,7 +13,7 @@ const AT_THE_WIRE = 'test/api/client*.test.ts'
 /** Left to `npm run test:all`. */
 const LEFT = LONG ? [] : ['**/*.long.test.ts']
 
-// biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
+// oxlint-disable-next-line import/no-default-export -- vitest reads its configuration from the default export
 export default defineConfig({
   test: {
     // Two a core: most of the time goes to tests that wait, for processes of their own or for a clock.

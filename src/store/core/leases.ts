@@ -108,7 +108,7 @@ export function createLeases(options: LeaseOptions) {
     await sleep(CONFIRM_MS)
     await beat()
     const again = await reading(one<Held>(HELD, job))
-    const isSame = again !== null && again.owner === owner && again.heardAt === heardAt
+    const isSame = again?.owner === owner && again.heardAt === heardAt
     const isSilent = isSame && elapsed() - begun <= CONFIRM_MS + LATE_MS
     if (isSilent) silent.set(owner, heardAt)
     // It may have been heard once more, and died.
