@@ -85,11 +85,8 @@ export function describeColumns(name: string, openStore: () => Promise<OpenedSto
     })
 
     it('are told how many values did not fit them, of all lists of a collection', async () => {
-      await (await begin(opened)).page(
-        '{"id":1,"a":1,"b":"x"}',
-        '{"id":2,"a":"7"}',
-        '{"id":3,"a":"seven","b":true}',
-      )
+      const run = await begin(opened)
+      await run.page('{"id":1,"a":1,"b":"x"}', '{"id":2,"a":"7"}', '{"id":3,"a":"seven","b":true}')
       await (await begin(opened, jobOf({}, GLOBEX))).page('{"id":1,"a":"x"}')
       const collection = 'orders'
       expect(await opened.misfits()).toEqual([

@@ -108,16 +108,10 @@ export async function runScheduled(daemon: Omit<Daemon, 'log'>, session: Command
     onError: (job, err) =>
       logger.error({ event: 'run_crashed', job, err }, 'a run ended with an unexpected error'),
   }
+  const sharing = { runtime, planned, session, events, signal, runOne }
   // Workers that share a mirror take what is due from one queue.
   const scheduler = openQueue
-    ? await (await import('../start-sharing.ts')).startSharing(openQueue, {
-        runtime,
-        planned,
-        session,
-        events,
-        signal,
-        runOne,
-      })
+    ? await (await import('../start-sharing.ts')).startSharing(openQueue, sharing)
     : startScheduler(planned, events, runtime)
   listening?.serve(session, scheduler)
   const keeping = keepFresh({
