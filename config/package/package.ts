@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { rolldown } from 'rolldown'
-import manifest from '../../package.json' with { type: 'json' }
 import lock from '../../package-lock.json' with { type: 'json' }
+import manifest from '../../package.json' with { type: 'json' }
 
 // npm run package: makes build/admin-mirror-VERSION.tgz, the program as plain JavaScript for npm and for the image. The same
 // source makes the same bytes: npm packs each file with one fixed time.

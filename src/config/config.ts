@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
-import { isPostgresAddress, type PostgresSettings, parsePostgresAddress } from './postgres-address.ts'
+import { isPostgresAddress, parsePostgresAddress, type PostgresSettings } from './postgres-address.ts'
 import {
-  Collection,
   checkAcrossKeys,
+  Collection,
   collectionNames,
   type FileConfig,
   FileSchema,

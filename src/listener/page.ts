@@ -1,7 +1,7 @@
 import { html, raw } from 'hono/html'
-import type { JobStatus, Status } from '../report/status.ts'
 import { asOfText, daemonText, nextRunText, problemLines } from '../report/status-text.ts'
-import { gravestFirst, STATES, type State } from '../report/verdict.ts'
+import type { JobStatus, Status } from '../report/status.ts'
+import { gravestFirst, type State, STATES } from '../report/verdict.ts'
 import { counted, printable } from '../text.ts'
 
 const STYLE = `

@@ -1,5 +1,5 @@
 import { isAhead } from '../clock.ts'
-import { ERRORS, type ErrorCode, worstExitCode } from '../errors.ts'
+import { type ErrorCode, ERRORS, worstExitCode } from '../errors.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import { grouped, inWords } from '../text.ts'
 import type { JobStatus, Status } from './status.ts'

@@ -15,8 +15,10 @@ export interface BusyEvent {
   owner: string
 }
 
-interface LeaseOptions
-  extends Pick<JobOptions, 'job' | 'source' | 'waitForOwner' | 'now' | 'sleep' | 'observe' | 'signal'> {
+interface LeaseOptions extends Pick<
+  JobOptions,
+  'job' | 'source' | 'waitForOwner' | 'now' | 'sleep' | 'observe' | 'signal'
+> {
   store: Pick<Store, 'acquire' | 'release' | 'noteRetry'>
   /** Only to compare the list; `status` shows that. */
   isVerify?: boolean

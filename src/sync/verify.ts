@@ -171,7 +171,7 @@ async function compare(options: CompareOptions): Promise<Differences> {
   /** The live rows that a reading did not meet. */
   async function notIn(reading: WalkReading): Promise<Set<string>> {
     const unseen = new Set<string>()
-    for (let from: string | null = null; ; ) {
+    for (let from: string | null = null; ;) {
       const { ids, next }: { ids: string[]; next: string | null } = await store.liveKeys(job, from)
       for (const id of ids) if (!reading.has(id)) unseen.add(id)
       if (next === null) return unseen

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type RetryRules, retryDelay } from '../../src/api/retry.ts'
+import { retryDelay, type RetryRules } from '../../src/api/retry.ts'
 import { JobError } from '../../src/errors.ts'
 import { ACME } from '../helpers/jobs.ts'
 import { ORDERS, pageText } from './helpers/api.ts'

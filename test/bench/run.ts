@@ -273,7 +273,8 @@ const SCENARIOS: Record<string, () => Promise<void>> = {
 }
 
 const names = values.only.length > 0 ? values.only : Object.keys(SCENARIOS)
-process.stdout.write(`${os.cpus()[0]?.model}, ${os.availableParallelism()} cores, Node ${process.versions.node}
+process.stdout
+  .write(`${os.cpus()[0]?.model}, ${os.availableParallelism()} cores, Node ${process.versions.node}
 
 | measured | ours against | ms | ms of processor | MB at most |
 | --- | --- | --- | --- | --- |

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { beforeAll, describe, expect } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { exitCodeOfJobs } from '../../src/cli/exit-code.ts'
-import { ERRORS, type ErrorCode, JobError } from '../../src/errors.ts'
+import { type ErrorCode, ERRORS, JobError } from '../../src/errors.ts'
 import type { JobResult } from '../../src/sync/job.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import type { ListServer } from '../helpers/list-server.ts'

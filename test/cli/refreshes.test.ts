@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { type KeepFreshOptions, keepFresh } from '../../src/cli/keep-fresh.ts'
+import { keepFresh, type KeepFreshOptions } from '../../src/cli/keep-fresh.ts'
 import { createRefreshPlan } from '../../src/cli/refresh-plan.ts'
 import { selectJobs } from '../../src/cli/selection.ts'
 import { loadConfig } from '../../src/config/config.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { ListFacts } from '../../src/report/status.ts'
 import { stepText } from '../../src/report/status-text.ts'
+import type { ListFacts } from '../../src/report/status.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
 import { at, daemon, failedBy, HELD, listOf, NEVER, statusOf, TOKEN } from '../helpers/status.ts'
 

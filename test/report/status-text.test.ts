@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { StatusFacts } from '../../src/report/status.ts'
 import { alarmText, statusText } from '../../src/report/status-text.ts'
+import type { StatusFacts } from '../../src/report/status.ts'
 import {
   at,
   daemon,
@@ -28,9 +28,8 @@ it('the text of status has the verdict, each cause once, a line a list with its 
     listOf('umbrella', { ...NEVER, rows: 0, running: true }),
   ]
 
-  expect(
-    textOf(lists, { unpublished: 'EROFS' }),
-  ).toBe(`3 of 5 lists need attention (1 held for a refused token, 2 failed: the server could not be reached); the published file is older than the mirror
+  expect(textOf(lists, { unpublished: 'EROFS' }))
+    .toBe(`3 of 5 lists need attention (1 held for a refused token, 2 failed: the server could not be reached); the published file is older than the mirror
 hooli orders: token refused since ${at(9)} (9 minutes): HTTP 401
 globex orders, initech orders: failing since ${at(30)} (30 minutes): NETWORK: the network failed (ECONNREFUSED)
 

@@ -22,15 +22,13 @@ function createScene(expressions: Record<string, string>, due = '') {
     })
     happened.push(`!${name}`)
   }
-  const jobs = Object.entries(expressions).map(
-    ([name, expression]): ScheduledJob => ({
-      name,
-      expression,
-      timezone: 'UTC',
-      dueAtStart: due.includes(name),
-      run: () => busy(name),
-    }),
-  )
+  const jobs = Object.entries(expressions).map(([name, expression]): ScheduledJob => ({
+    name,
+    expression,
+    timezone: 'UTC',
+    dueAtStart: due.includes(name),
+    run: () => busy(name),
+  }))
   const scheduler = startScheduler(
     jobs,
     {

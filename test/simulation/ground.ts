@@ -6,7 +6,7 @@ import type { Config } from '../../src/config/config.ts'
 import { openForWriting } from '../../src/store/sqlite/open.ts'
 import type { VirtualClock } from './clock.ts'
 import { type History, makeHistory } from './history.ts'
-import { type MirrorReader, type Row, readerOf } from './oracle/context.ts'
+import { type MirrorReader, readerOf, type Row } from './oracle/context.ts'
 import { asOnlooker, type SimulatedProcess } from './process.ts'
 import { watchSqlite } from './sqlite-steps.ts'
 

@@ -103,11 +103,9 @@ interface Told extends Partial<OfJob> {
 }
 
 /** `ears`: what somebody does about what concerns him. */
-export function listenWith<All extends Told = Happening>(
-  ears: {
-    [Kind in All['kind']]?: (told: All & { kind: Kind }) => unknown
-  },
-): (told: All) => void {
+export function listenWith<All extends Told = Happening>(ears: {
+  [Kind in All['kind']]?: (told: All & { kind: Kind }) => unknown
+}): (told: All) => void {
   return (told) => {
     const hear: ((told: All) => unknown) | undefined = ears[told.kind as All['kind']]
     hear?.(told)

@@ -1,7 +1,7 @@
 import { type Command, SYNC } from './commands.ts'
 import type { AimedBlow, Blow, Deed, Newest } from './happening.ts'
 import { type Change, createList, type ListFilters, type SimulatedList } from './list.ts'
-import { STEPS, type StepOfProcess } from './process.ts'
+import { type StepOfProcess, STEPS } from './process.ts'
 import { createRandom, type Random } from './random.ts'
 import { jobsOf, makeSetting, type Setting } from './setting.ts'
 

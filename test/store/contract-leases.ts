@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { JobError } from '../../src/errors.ts'
 import { asOwner, namesOf } from '../../src/store/core/jobs.ts'
 import { daemons, type IsAlive, type LeaseOptions, type Leases } from '../../src/store/core/leases.ts'
-import { type Runner, run } from '../../src/store/core/sql.ts'
+import { run, type Runner } from '../../src/store/core/sql.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { testLeases } from '../helpers/leases.ts'
 

@@ -77,7 +77,7 @@ export async function leaseOf(store: Store, job = jobOf()): Promise<Lease> {
 /** All answers of a walk. */
 export async function ledgerOf(store: Store, walkId: number) {
   const entries = []
-  for (let after = 0; ; ) {
+  for (let after = 0; ;) {
     const batch = await store.readLedger(walkId, after)
     entries.push(...batch)
     const last = batch.at(-1)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { CONTAINER, HAS_CONTAINERS, halt } from '../helpers/processes.ts'
+import { CONTAINER, halt, HAS_CONTAINERS } from '../helpers/processes.ts'
 import { createStanding } from '../helpers/scene.ts'
 
 // Who stands still, or dies where nobody sees it, keeps its jobs until it is found silent. One that is killed on the same machine:

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PageSource } from '../../src/sync/types.ts'
-import { type VerifyOptions, type VerifyResult, verifyJob } from '../../src/sync/verify.ts'
+import { verifyJob, type VerifyOptions, type VerifyResult } from '../../src/sync/verify.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { jobOptions, runOnce } from '../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'

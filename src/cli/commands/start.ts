@@ -42,7 +42,7 @@ export async function run(runtime: Invocation): Promise<number> {
     config.http && (await (await import('../listening.ts')).listenFor(config, config.http, runtime))
   const log = await openLog(runtime)
   try {
-    for (let told = ''; !signal.aborted; ) {
+    for (let told = ''; !signal.aborted;) {
       try {
         return await runOnMirror({ config, runtime, log, listening, jobs })
       } catch (error) {

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../config/schema.ts'
 import { UsageError, worstExitCode } from '../../errors.ts'
-import type { MostAge } from '../../report/status.ts'
 import { statusText } from '../../report/status-text.ts'
+import type { MostAge } from '../../report/status.ts'
 import { printableJson, shellWord } from '../../text.ts'
 import { type DatabaseOption, readPlace } from '../place.ts'
 import { readStatus } from '../read-status.ts'

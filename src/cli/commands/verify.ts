@@ -1,5 +1,5 @@
 import { ERRORS, worstExitCode } from '../../errors.ts'
-import { type Difference, type Differences, KINDS, type VerifyResult, verifyJob } from '../../sync/verify.ts'
+import { type Difference, type Differences, KINDS, verifyJob, type VerifyResult } from '../../sync/verify.ts'
 import { counted, grouped, printable, shellWord } from '../../text.ts'
 import { readConfig } from '../configuration.ts'
 import { exitCodeOfStop } from '../exit-code.ts'

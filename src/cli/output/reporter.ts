@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { ERRORS, type ErrorCode, type KnownError } from '../../errors.ts'
+import { type ErrorCode, ERRORS, type KnownError } from '../../errors.ts'
 import type { JobEvent, JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { ownerName } from '../../sync/run.ts'

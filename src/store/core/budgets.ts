@@ -1,6 +1,6 @@
 import type { StoredShare } from '../../sync/store.ts'
 import type { BudgetStore } from '../../sync/types.ts'
-import { all, type Dialect, msOf, one, type Rule, type Runner, run, timeOf, type Values } from './sql.ts'
+import { all, type Dialect, msOf, one, type Rule, run, type Runner, timeOf, type Values } from './sql.ts'
 
 // `sync_gates`: the budgets of requests, by scope. `sync_shares`: what refreshes have used of them.
 

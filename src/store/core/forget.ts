@@ -6,13 +6,13 @@ import { deleteRows } from './rows.ts'
 import {
   all,
   BATCH_ROWS,
-  type Dialect,
   deleteBatch,
+  type Dialect,
   one,
   quoted,
   type Rule,
-  type Runner,
   run,
+  type Runner,
   timeOf,
 } from './sql.ts'
 import { knownCatalog } from './tables.ts'

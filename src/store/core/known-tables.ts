@@ -5,7 +5,7 @@ import { extendCatalog, fitsKeys, keyValues } from '../columns/catalog.ts'
 import { leftOut, toRow } from '../columns/row.ts'
 import { type KnownColumns, loadColumns } from './known-columns.ts'
 import { createRowWriter, type PlacedRow, type RowWriter } from './rows.ts'
-import { type Dialect, one, type Rule, type Runner, run } from './sql.ts'
+import { type Dialect, one, type Rule, run, type Runner } from './sql.ts'
 import { changeColumns } from './tables.ts'
 import { fitsView, growViews, makeViews } from './views.ts'
 

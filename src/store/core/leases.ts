@@ -1,6 +1,6 @@
 import { jobKey, partsOfProcessName } from '../../text.ts'
 import { type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
-import { all, msOf, one, type Rule, type Runner, run, timeOf } from './sql.ts'
+import { all, msOf, one, type Rule, run, type Runner, timeOf } from './sql.ts'
 
 // Which process works on which job: the job's row names its owner, and `sync_workers` says when each process was heard last. A process with jobs says
 // so again every few seconds. One that died is known at once on its own machine; elsewhere it is found silent. One that was stopped, or cut off, and is

@@ -2,7 +2,7 @@ import type { Job } from '../../sync/types.ts'
 import { identityOf, tableName } from '../columns/catalog.ts'
 import { FOUND_NOTHING } from '../schema.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
-import { BATCH_ROWS, type Dialect, deleteBatch, type Rule, run } from './sql.ts'
+import { BATCH_ROWS, deleteBatch, type Dialect, type Rule, run } from './sql.ts'
 import { knownCatalog } from './tables.ts'
 import { LAST_TRUSTED, ofWalks } from './walks.ts'
 

@@ -2,7 +2,7 @@ import type { ListedItem, StoredItem } from '../../sync/items.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { type Catalog, identityOf, keyValues, tableName } from '../columns/catalog.ts'
-import { type Column, type SqlValue, sqlitePath } from '../columns/column.ts'
+import { type Column, sqlitePath, type SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
 import {
@@ -10,8 +10,8 @@ import {
   type Columns,
   type Dialect,
   type Keys,
-  type Lines,
   laterOf,
+  type Lines,
   msOf,
   one,
   only,

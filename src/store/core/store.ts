@@ -7,8 +7,8 @@ import { commitPage } from './commit.ts'
 import { allRefreshes, asOwner, type LockedJob, namesOf, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
 import {
   createTables,
-  type Fitted,
   fitTables,
+  type Fitted,
   type KnownTables,
   knownTables,
   noticesOfFull,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore } from '../../sync/types.ts'
 import type { SqlValue } from '../columns/column.ts'
-import { all, type Dialect, one, type Rule, type Runner, run, timeOf, type Values } from './sql.ts'
+import { all, type Dialect, one, type Rule, run, type Runner, timeOf, type Values } from './sql.ts'
 
 // `organizations`: what is configured. `sync_refused_tokens`: which tokens are held, by their fingerprints.
 

@@ -6,7 +6,7 @@ import { isForPeople, OF_EVERY_MIRROR } from '../core/query.ts'
 import { quoted } from '../core/sql.ts'
 import type { CopyTask } from './copy.ts'
 import { type Connection, runRule } from './driver.ts'
-import { COPY_ID, connect, isCurrentMirror } from './open.ts'
+import { connect, COPY_ID, isCurrentMirror } from './open.ts'
 import { typesOf } from './read.ts'
 import { ANALYZED_ROWS } from './runner.ts'
 

@@ -64,7 +64,7 @@ export function* readFront(pass: Pass): Steps<void> {
 export function* findUnexplained(pass: Pass): Steps<void> {
   const { places, rules, frontier } = pass
   let tries = 0
-  for (let low = rules.firstPage; low < frontier.page && !pass.isSettled && !pass.unsettled; ) {
+  for (let low = rules.firstPage; low < frontier.page && !pass.isSettled && !pass.unsettled;) {
     const high = Math.min(low + SPAN, frontier.page)
     const answer = yield* pass.askAgain(high, 'look')
     if (!answer) return

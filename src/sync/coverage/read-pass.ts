@@ -1,4 +1,4 @@
-import { askSpot, findUnexplained, readFront, SPAN, search, TRIES } from './look-again.ts'
+import { askSpot, findUnexplained, readFront, search, SPAN, TRIES } from './look-again.ts'
 import type { Answer, Found, Frontier, Pass, Steps } from './pass.ts'
 
 // One reading of a list, from its first page to its last, and of pages that are asked for again where the list moved. An item is lost only if it
@@ -82,7 +82,7 @@ function* stepBack(pass: Pass, { page, total }: Answer | Frontier, start: number
 
 /** Asks again until nothing can have slipped between pages that were read backwards, to an item from before this place. */
 function* settle(pass: Pass, backwards: Totals, start: number): Steps<void> {
-  for (let totals = backwards; totals.some((total) => total !== totals[0]); ) {
+  for (let totals = backwards; totals.some((total) => total !== totals[0]);) {
     // Unread items may have slid onto the last page in list order, and no fall shows it if as many have come since.
     yield* rejoin(pass, pass.frontier.page)
     totals.splice(-1, 1, pass.frontier.total)

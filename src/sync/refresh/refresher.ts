@@ -6,7 +6,7 @@ import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
 import type { Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
 import { mayBePastEnd, type RefreshItem } from './ends.ts'
 import type { RefreshPolicy } from './share.ts'
-import { addedElsewhere, notAfter, type RefreshState, readEnds } from './state.ts'
+import { addedElsewhere, notAfter, readEnds, type RefreshState } from './state.ts'
 import { afterOlder, isWalkedWhole, NEWEST, nextReading, pageOf, type Reading } from './worth.ts'
 
 export interface RefresherOptions {

@@ -1,6 +1,6 @@
 import type { Store, StoredShare } from '../store.ts'
 import type { RefreshState } from './state.ts'
-import { levelAt, type SharingList, shareOf } from './worth.ts'
+import { levelAt, shareOf, type SharingList } from './worth.ts'
 
 /** How a job is refreshed, and with what: what the configuration says, and what is known of its budget. */
 export interface RefreshPolicy extends Pick<SharingList, 'every'> {

@@ -1,8 +1,8 @@
 import {
   addedElsewhere,
   afterFullWalk,
-  type RefreshState,
   readEnds,
+  type RefreshState,
 } from '../../../src/sync/refresh/state.ts'
 import {
   afterOlder,

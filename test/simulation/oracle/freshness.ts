@@ -1,5 +1,5 @@
 import { knownOfJobs, listenWith } from '../happening.ts'
-import { type ListFilters, listedItems, type SimulatedList } from '../list.ts'
+import { listedItems, type ListFilters, type SimulatedList } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { iso, type OracleContext } from './context.ts'
 import type { Finding } from './ledger.ts'

@@ -1,5 +1,5 @@
 import { knownOfJobs, listenWith, splitJob } from '../happening.ts'
-import { itemText, type ListFilters, type ListItem, listedItems, type SimulatedList } from '../list.ts'
+import { itemText, listedItems, type ListFilters, type ListItem, type SimulatedList } from '../list.ts'
 import { iso, type OracleContext, type Row } from './context.ts'
 import type { Finding, PageInHand, WalkRow } from './ledger.ts'
 

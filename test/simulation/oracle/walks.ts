@@ -1,5 +1,5 @@
 import { knownOfJobs, listenWith, type Request } from '../happening.ts'
-import { type ListFilters, type ListPage, listedItems, type Movement, type SimulatedList } from '../list.ts'
+import { listedItems, type ListFilters, type ListPage, type Movement, type SimulatedList } from '../list.ts'
 import type { OracleContext } from './context.ts'
 import type { Finding, PageInHand, WalkRow } from './ledger.ts'
 

@@ -27,7 +27,7 @@ export function createServerGround(url: string): Ground {
     client.rows('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS backend (pid)', backends)
     // Told to wait, the function itself looks only ten times a second.
     const left = () => client.rows('SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1::int[])', backends)
-    for (const until = Date.now() + 5000; left().length > 0 && Date.now() < until; );
+    for (const until = Date.now() + 5000; left().length > 0 && Date.now() < until;);
   }
 
   return {

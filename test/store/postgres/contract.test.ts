@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { emptySchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
-import { describeStore } from '../contract.ts'
+import { emptySchema, openDatabase } from '../../helpers/postgres.ts'
 import { describeColumns } from '../contract-columns.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
+import { describeStore } from '../contract.ts'
 import { begin, openedStore } from '../stage.ts'
 
 const server = await openDatabase()

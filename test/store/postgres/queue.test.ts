@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Claim } from '../../../src/schedule/workers.ts'
 import { inTurns, openQueue, type WorkQueue } from '../../../src/store/postgres/queue.ts'
-import { emptySchema, newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
+import { emptySchema, newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 
 const server = await openDatabase()
 

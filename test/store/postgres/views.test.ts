@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { emptySchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
+import { emptySchema, openDatabase } from '../../helpers/postgres.ts'
 import { begin, type OpenRun } from '../stage.ts'
 
 const server = await openDatabase()

@@ -3,10 +3,10 @@ import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../../src/store/sqlite/open.ts'
 import { runnerOn } from '../../../src/store/sqlite/runner.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
-import { describeStore } from '../contract.ts'
 import { describeColumns } from '../contract-columns.ts'
 import { describeLeases } from '../contract-leases.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
+import { describeStore } from '../contract.ts'
 import { openedStore } from '../stage.ts'
 
 async function openStore() {

@@ -76,7 +76,7 @@ describe('two processes that write to one collection', () => {
 
     const read: string[] = []
     const greatest = Number(test.value('SELECT max(seq) FROM orders_changes'))
-    for (let last = 0; last < greatest; ) {
+    for (let last = 0; last < greatest;) {
       const sql = `SELECT seq, _organization_id || after AS text FROM orders_changes WHERE seq > ${last}`
       for (const { seq, text } of test.rows(`${sql} ORDER BY seq LIMIT 2`)) {
         last = Number(seq)

@@ -276,7 +276,7 @@ it.skipIf(server.missing !== null)(
     await pause(4000)
     const told: string[] = []
     let refusedAt = Number.POSITIVE_INFINITY
-    for (const end = Date.now() + MINUTES * 60_000; Date.now() < end; ) {
+    for (const end = Date.now() + MINUTES * 60_000; Date.now() < end;) {
       if (told.length === 5) {
         api.revoke(revoked, true)
         refusedAt = Date.now()

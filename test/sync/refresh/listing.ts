@@ -1,6 +1,6 @@
 import { type ErrorCode, JobError } from '../../../src/errors.ts'
 import type { End, WrittenAnswer } from '../../../src/sync/refresh/ends.ts'
-import { afterFullWalk, type RefreshState, readEnds } from '../../../src/sync/refresh/state.ts'
+import { afterFullWalk, readEnds, type RefreshState } from '../../../src/sync/refresh/state.ts'
 import { fullWalk } from '../../helpers/full-walk.ts'
 
 /** An item, and its row of the mirror. */

@@ -3,8 +3,8 @@ import {
   afterFullWalk,
   type CompleteWalk,
   endsWorthReading,
-  type NewsPlaces,
   newestEnd,
+  type NewsPlaces,
   type RefreshState,
   stateOf,
 } from '../../../src/sync/refresh/state.ts'

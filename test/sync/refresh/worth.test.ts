@@ -8,8 +8,8 @@ import {
   newFreshness,
   nextReading,
   pageOf,
-  type SharingList,
   shareOf,
+  type SharingList,
   withBands,
 } from '../../../src/sync/refresh/worth.ts'
 
