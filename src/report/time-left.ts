@@ -12,7 +12,7 @@ export interface Pace {
   pagesLeft: number | null
 }
 
-/** Milliseconds until a walk has read its list, at its speed so far, wherever people are told. Null before that is known, and when all is read. */
+/** The one estimate of the milliseconds until a walk has read its list: by its speed so far. Null before that is known, and when all is read. */
 export function timeLeft({ pages, runMs, waitMs, pagesLeft }: Pace): number | null {
   if (!pagesLeft || pages === 0 || runMs < LEAST_MS) return null
   return Math.round(Math.max((runMs / pages) * pagesLeft, waitMs))

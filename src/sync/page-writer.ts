@@ -18,7 +18,7 @@ export interface WrittenPage extends PageResult, Omit<CommitResult, 'notices'> {
   stored: readonly StoredItem[]
 }
 
-/** Writes a page: the items that are new or have another value, and the page's line in the ledger. What `lease` and its walk count goes on. */
+/** Writes a page: the items that are new or have another value, and the page's line in the ledger. Counts on in `lease` and in its walk. */
 export async function writePage(
   store: Pick<Store, 'lookup' | 'commit'>,
   lease: Lease,

@@ -7,8 +7,8 @@ import type { Coverage, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './ty
 
 /**
  * All that `sync` asks of the place where rows are kept. Each method handles a whole page or list at once, not single rows. What it writes is
- * written together or not at all; only `findMissing`, `closeWalk` and `prune` work in batches, and `commit` may add columns first. Throws MirrorError if the store cannot
- * be used. Times are epoch milliseconds, here and below.
+ * written together or not at all; only `findMissing`, `closeWalk` and `prune` work in batches. Throws MirrorError if the store cannot be used.
+ * Times are epoch milliseconds, here and below.
  *
  * A new store is a folder beside store/sqlite that implements this and `Tokens` of store/core. It takes the columns of items from
  * store/columns, and the rules from store/core. test/store/contract.ts tests each promise; `openMirror` of cli/mirror.ts chooses it.
@@ -37,7 +37,7 @@ export interface Store {
   saveRefresh(lease: Lease, state: RefreshState): Promise<void>
   /** What is saved of the refreshes of all jobs of the store. */
   refreshes(): Promise<SavedRefresh[]>
-  /** What refreshes of these budgets pay; no entry for a budget that no refresh has used yet. */
+  /** What refreshes have used of these budgets; no entry for one that no refresh has used yet. */
   shares(budgetKeys: readonly string[]): Promise<StoredShare[]>
   /** Writes a share if the stored version is one less (0: there is none). False: another process was faster. */
   writeShare(share: StoredShare): Promise<boolean>
@@ -81,7 +81,7 @@ export interface SavedRefresh {
   state: unknown
 }
 
-/** What refreshes of all lists with one budget pay. `version` grows by 1 with each change. */
+/** What the refreshes of all lists have used of one budget. `version` grows by 1 with each change. */
 export interface StoredShare {
   budgetKey: string
   /** The time of `level`, epoch milliseconds. */
@@ -114,7 +114,7 @@ export interface BeginRun {
   resume: number | null
   /** Open walks that no run will resume. */
   abandon: readonly number[]
-  /** In place of a refresh: if it finds nothing, it is deleted after a day. */
+  /** In place of a refresh: if it finds nothing, its line goes with the next one. */
   brief: boolean
 }
 

@@ -3,7 +3,7 @@ import type { BudgetStore } from '../../sync/types.ts'
 import type { SqlValue } from '../columns/column.ts'
 import { all, type Dialect, one, type Rule, run, type Runner, timeOf, type Values } from './sql.ts'
 
-// `organizations`: what is configured. `sync_refused_tokens`: which tokens are held, by their fingerprints.
+// `sync_organizations`: what is configured. `sync_refused_tokens`: which tokens are held, by their fingerprints.
 
 /** What a store knows of organizations, their tokens and budgets, beside the rows of their lists. Each method is one short transaction. */
 export interface Tokens {

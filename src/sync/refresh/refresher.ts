@@ -39,7 +39,7 @@ export interface RefreshResult {
   error: KnownError | null
 }
 
-/** The refreshes of a job that was read whole, while this process has it. Each page is charged to the share before it is asked for, and what was sent, after. */
+/** The refreshes of a job that was read whole, while this process has it. A page is charged to the share before it is asked for; further tries of it are charged afterwards. */
 export class Refresher {
   /** What the next refresh starts from. */
   state: RefreshState
