@@ -17,8 +17,8 @@ export interface HowToRun extends Pick<JobOptions, 'trigger' | 'instead' | 'sign
   acceptRemovals?: boolean | undefined
 }
 
-/** What a session reads its lists by. */
-export interface Runner {
+/** What runs the jobs of a session. */
+export interface JobRunner {
   /**
    * Does `work` with these jobs side by side, and waits for all of them. One that fails does not stop the others, unless the mirror itself failed:
    * then all stop. The `api` folder bounds the requests in flight: a job that waits for its rate limit costs the others nothing.
@@ -26,18 +26,18 @@ export interface Runner {
   eachJob<T extends { error: KnownError | null }>(
     jobs: readonly ConfiguredJob[],
     signal: AbortSignal,
-    work: (reading: Reading) => Promise<T>,
+    work: (tools: JobTools) => Promise<T>,
   ): Promise<T[]>
   /** Runs these jobs, once. */
   runJobs(jobs: readonly ConfiguredJob[], how: HowToRun): Promise<JobResult[]>
 }
 
-/** What walks and comparisons of a list need alike. */
-interface Reading extends Omit<VerifyOptions, 'store' | 'waitForOwner'>, Pick<JobOptions, 'store'> {
+/** What a run and a comparison of a list both work with. */
+interface JobTools extends Omit<VerifyOptions, 'store' | 'waitForOwner'>, Pick<JobOptions, 'store'> {
   job: ConfiguredJob
 }
 
-interface RunnerOptions {
+interface JobRunnerOptions {
   config: Config
   session: Pick<Session, 'store' | 'source' | 'refreshes'>
   observe(job: Job): Observe<JobEvent>
@@ -47,7 +47,7 @@ interface RunnerOptions {
   runtime: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>
 }
 
-export function createRunner(options: RunnerOptions): Runner {
+export function createJobRunner(options: JobRunnerOptions): JobRunner {
   const { config, session, observe, pings, publisher, runtime } = options
   const { store, refreshes } = session
   const { maxPasses, resumeWithin } = config
@@ -56,7 +56,7 @@ export function createRunner(options: RunnerOptions): Runner {
   // Hundreds of jobs may begin together. Between them signals and probes are answered.
   let lastTurn = Promise.resolve()
 
-  const eachJob: Runner['eachJob'] = (jobs, signal, work) => {
+  const eachJob: JobRunner['eachJob'] = (jobs, signal, work) => {
     const stop = new AbortController()
     const either = AbortSignal.any([signal, stop.signal])
     return Promise.all(
@@ -84,9 +84,9 @@ export function createRunner(options: RunnerOptions): Runner {
       // The jobs report errors. For a refresh that is due, the states have just been read.
       if (!isDueRefresh) await refreshes.update().catch(() => {})
       const removals = { ...config.removals, accept }
-      const results = await eachJob(jobs, signal, (reading) => {
-        const refresh = refreshes.policyOf(reading.job)
-        return runJob({ ...reading, plan, trigger, refresh, instead, removals, waitForOwner })
+      const results = await eachJob(jobs, signal, (tools) => {
+        const refresh = refreshes.policyOf(tools.job)
+        return runJob({ ...tools, plan, trigger, refresh, instead, removals, waitForOwner })
       })
       publisher?.note()
       tellEnd?.(results.find(({ error }) => error instanceof MirrorError)?.error?.message ?? null)

@@ -18,7 +18,7 @@ import { assertMirror } from './place.ts'
 import { createPublisher } from './publisher.ts'
 import { openStatus } from './read-status.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
-import { createRunner, type Runner } from './run-jobs.ts'
+import { createJobRunner, type JobRunner } from './run-jobs.ts'
 import type { Invocation, Runtime } from './runtime.ts'
 import type { ConfiguredJob } from './selection.ts'
 
@@ -105,7 +105,7 @@ function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Confi
 }
 
 /** What a command that reads lists works with, and whom it tells. */
-export interface CommandSession extends Session, Runner {
+export interface CommandSession extends Session, JobRunner {
   logger: Logger
 }
 
@@ -134,7 +134,7 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
   const clocked = { ...runtime, now: session.now }
   return {
     ...session,
-    ...createRunner({ config, session, observe, pings, publisher, runtime: clocked }),
+    ...createJobRunner({ config, session, observe, pings, publisher, runtime: clocked }),
     logger,
     async close() {
       await publisher?.close()

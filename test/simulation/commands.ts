@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import type { HttpGet } from '../../src/api/http.ts'
 import { runScheduled } from '../../src/cli/commands/start.ts'
 import { openMirror } from '../../src/cli/mirror.ts'
-import { createRunner } from '../../src/cli/run-jobs.ts'
+import { createJobRunner } from '../../src/cli/run-jobs.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type ConfiguredJob, selectJobs, selectOrganizations } from '../../src/cli/selection.ts'
 import { type CommandSession, openSession } from '../../src/cli/session.ts'
@@ -78,7 +78,7 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
   const sleep: Runtime['sleep'] = config.postgres
     ? (_ms, signal) => runtime.sleep(SELDOM_LOOKS_MS, signal)
     : runtime.sleep
-  const runner = createRunner({ config, session, observe, runtime: { ...runtime, now, sleep } })
+  const runner = createJobRunner({ config, session, observe, runtime: { ...runtime, now, sleep } })
   try {
     await work(machine, command, { ...session, ...runner })
   } finally {

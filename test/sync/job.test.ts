@@ -1,6 +1,6 @@
 import { getEventListeners, once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { createRunner } from '../../src/cli/run-jobs.ts'
+import { createJobRunner } from '../../src/cli/run-jobs.ts'
 import type { ConfiguredJob } from '../../src/cli/selection.ts'
 import {
   JobError,
@@ -207,12 +207,12 @@ it('concurrent jobs all stop when the mirror fails, and all say so', async () =>
   }
   const options = jobOptions(test, source)
   const session = { ...test, source: async (job: Job) => (job.organization === GLOBEX ? waiting : source) }
-  const { eachJob } = createRunner({
+  const { eachJob } = createJobRunner({
     config: options,
     session,
     observe: () => options.observe,
     runtime: options,
-  } as unknown as Parameters<typeof createRunner>[0])
+  } as unknown as Parameters<typeof createJobRunner>[0])
   const { signal } = new AbortController()
   const jobs = [jobOf(), jobOf({}, GLOBEX)] as ConfiguredJob[]
 

@@ -16,7 +16,7 @@ export async function run(runtime: Invocation, options: JobSelection & { wait?: 
   const jobs = selectJobs(config, options)
   await assertMirror(config, runtime)
   return inSession(runtime, { config }, async ({ eachJob }) => {
-    const results = await eachJob(jobs, signal, (reading) => verifyJob({ ...reading, waitForOwner }))
+    const results = await eachJob(jobs, signal, (tools) => verifyJob({ ...tools, waitForOwner }))
     // What lists cannot be read by for one cause is told once, as in the log.
     for (const [first, ...others] of Map.groupBy(results, (one) => one.error?.shared || one).values())
       for (const line of first ? differenceLines(first, others.length) : []) stdout.write(`${line}\n`)
