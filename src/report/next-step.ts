@@ -166,8 +166,8 @@ export function stepsOfTheWhole(
       command: null,
     },
     unpublished !== null && {
-      say: 'mend why nothing is published, which is tried again after the next runs',
-      command: 'admin-mirror check',
+      say: 'mend why nothing is published, as the note says: it is tried again after the next runs',
+      command: null,
     },
     restart !== null && { say: restart, command: null },
     isConfigLost && {

@@ -44,7 +44,7 @@ note: nothing could be published: EROFS
 
 mirror: /data/mirror.db
 daemon: runs since ${at(90)} (90 minutes), process 1
-next: mend why nothing is published, which is tried again after the next runs: admin-mirror check
+next: mend why nothing is published, as the note says: it is tried again after the next runs
       put in a new token (/run/secrets/hooli), or if the old one is valid again: admin-mirror resume --org hooli
       wait: it is tried again by itself
 `)
