@@ -95,7 +95,7 @@ function addCommands(program: Command, act: (load: Load, typed: unknown[]) => Pr
     .addOption(orgs())
     .addOption(collections())
     .option('--refresh', 'read only the newest end of each list, instead of all of it')
-    .option('--accept-removals', 'lift the brake on removals for this command')
+    .option('--accept-removals', 'remove rows that are held back, or would be')
     .option('--accept-address', 'api.baseUrl is another address of the same API')
     .addOption(wait())
   add(
