@@ -102,7 +102,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   }
 }
 
-/** The name of a list. */
+/** Tells lists apart. */
 export function keyOf({ organization, collection }: ConfiguredJob): string {
   return jobKey(organization.id, collection.name)
 }
