@@ -219,7 +219,7 @@ const orgs = () => repeated('--org <org>', ORG, 'all')
 const collections = () => repeated('--collection <name>', 'a collection', 'all')
 const wait = () => new Option('--wait', 'wait for lists that another process is working on')
 const database = () =>
-  new Option('--database <file>', 'a mirror, a published file or a copy, without a configuration')
+  new Option('--database <file>', 'a mirror, a published file or a snapshot, without a configuration')
 const format = (...formats: string[]) => new Option('--format <format>', 'output format').choices(formats)
 const pairs = (flags: string, description: string) =>
   new Option(flags, `${description} (may be repeated)`).argParser(collectPair).default([], 'none')
