@@ -32,17 +32,17 @@ export function errorOfRequest(error: RequestError, { origin }: URL, timeoutMs: 
       'BAD_RESPONSE',
       `the compressed answer breaks off or is damaged ${where}; if it stays so, ${LOOK}`,
     )
-  if (CERTIFICATE.test(code))
-    return new JobError(
-      'NETWORK',
-      `the server's certificate is refused ${where}; look at api.baseUrl and at both clocks, or name a file with the CA in NODE_EXTRA_CA_CERTS if the server is yours`,
-    )
-  // The rest of the message may hold what was sent.
+  // Before the codes: the server's alert may be of our certificate. The rest of the message may hold what was sent.
   const [, tls] = /SSL routines:[^:]*:([^:]*)/.exec(error.message) ?? []
   if (tls)
     return new RetryableError(
       'NETWORK',
       `no TLS with the server (${code}: ${tls} at ${origin}); look at http or https, and at the port, in api.baseUrl`,
+    )
+  if (CERTIFICATE.test(code))
+    return new JobError(
+      'NETWORK',
+      `the server's certificate is refused ${where}; look at api.baseUrl and at both clocks, or name a file with the CA in NODE_EXTRA_CA_CERTS if the server is yours`,
     )
   const reason = cause.errno === undefined ? '' : `: ${getSystemErrorMessage(cause.errno)}`
   return new RetryableError('NETWORK', `the network failed (${code}${reason}) at ${origin}`)

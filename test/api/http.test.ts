@@ -123,7 +123,7 @@ describe('a request without a whole answer', () => {
     expect(`${error.code} ${error.message}`).toMatch(says)
   })
 
-  it.each([
+  it.each<[code: string, name: string, says: string, message?: string]>([
     [
       'ECONNREFUSED',
       'RetryableError',
@@ -136,11 +136,18 @@ describe('a request without a whole answer', () => {
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'JobError', CERTIFICATE],
     ['INVALID_CA', 'JobError', CERTIFICATE],
     ['CRL_HAS_EXPIRED', 'JobError', CERTIFICATE],
-  ])('with the code %s is a %s in words', (code, name, says) => {
+    // As OpenSSL tells that the server asks for a certificate of ours.
+    [
+      'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+      'RetryableError',
+      'no TLS with the server (ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: tlsv13 alert certificate required at',
+      '80FB:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:rec.c:916:s3cr3t',
+    ],
+  ])('with the code %s is a %s in words', (code, name, says, message = 's3cr3t') => {
     const errno = constants.errno[code as 'EIO']
-    const cause = Object.assign(new Error('s3cr3t'), { code, ...(errno && { errno: -errno }) })
+    const cause = Object.assign(new Error(message), { code, ...(errno && { errno: -errno }) })
     // As got has it; its options, which hold the request's headers, are left out.
-    const fields = { code: 'ERR_OTHER', message: 's3cr3t', cause }
+    const fields = { code: 'ERR_OTHER', message, cause }
     const failure = Object.assign(Object.create(RequestError.prototype), fields)
 
     const error = errorOfRequest(failure, new URL('https://x.example/list'), 1000)
