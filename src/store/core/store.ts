@@ -40,8 +40,13 @@ export function createStore({ runner, leases, baseUrl, keepRuns }: StoreOptions)
     writing(() => asOwner(dialect, ownJobOf(lease), begin))
 
   async function readingRows<T>({ collection }: Job, begin: (keys: Keys) => Rule<T>): Promise<T> {
-    const { catalog } = await tables.now(collection.name)
-    return reading(begin(catalog.keys))
+    const known = await tables.now(collection.name)
+    return reading(begin(known.catalog.keys)).catch(async (error: unknown) => {
+      // Another worker may have made the key TEXT meanwhile.
+      const later = await tables.now(collection.name)
+      if (later.version === known.version) throw error
+      return reading(begin(later.catalog.keys))
+    })
   }
 
   const liveIds = (job: Job, from: string | null) =>

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { runnerOn } from '../../../src/store/postgres/server.ts'
-import { jobOf } from '../../helpers/jobs.ts'
+import { GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { emptySchema, newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { startProxy } from '../../helpers/proxy.ts'
@@ -83,6 +83,24 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await somebody('COMMIT')
 
     expect((await both).filter(({ lease }) => lease)).toHaveLength(1)
+  })
+
+  it('find their rows though another worker makes the key a text while they look', async () => {
+    const second = await openPostgresMirror(first.address, first.clock)
+    const { page } = await begin(first)
+    await page('{"id":1}')
+    const others = await begin(second, jobOf({}, GLOBEX))
+    const somebody = await openReader(first.address)
+    await somebody('BEGIN')
+    await somebody('SELECT 1 FROM sync_seq FOR UPDATE')
+    const makesText = others.page('{"id":"x"}')
+    await expect.poll(waiting).toBe(1)
+    const found = page('{"id":1}')
+    await expect.poll(waiting).toBe(2)
+    await somebody('COMMIT')
+    await makesText
+
+    expect((await found).stored).toMatchObject([{ state: 'same' }])
   })
 
   it('write nothing more once a newer worker has changed the schema', async () => {
