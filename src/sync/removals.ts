@@ -60,11 +60,11 @@ export function outOfScopeText({ rows, outOfScope }: Pick<HeldRemovals, 'rows' |
   return `${which} since its filters or its path were changed,`
 }
 
-/** Why rows are held back: of a list without items, all are. */
+/** Why rows are held back: of a list without items, all are, until some of them come back or others are new. */
 export function heldText({ rows, live }: Pick<HeldRemovals, 'rows' | 'live'>): string {
   return rows === live
     ? 'the list came without items'
-    : 'they are more than removals.brakePercent and brakeRows allow in one walk'
+    : 'at one time they were more than removals.brakePercent and brakeRows allow in one walk, or all rows'
 }
 
 /** The error of a complete run while removals are held back. */

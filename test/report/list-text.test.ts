@@ -27,7 +27,7 @@ it.each<[Partial<StatusRow>, problem: string]>([
   [{ held_since: at(9) }, `token refused since ${at(9)} (9 minutes): its token was refused`],
   [
     HELD,
-    `removals held back: the API no longer lists 300 of the 1,500 rows, and ${STAY}, since they are more than removals.brakePercent and brakeRows allow in one walk`,
+    `removals held back: the API no longer lists 300 of the 1,500 rows, and ${STAY}, since at one time they were more than removals.brakePercent and brakeRows allow in one walk, or all rows`,
   ],
   [
     { ...HELD, rows: 300, held_out_of_scope: 300 },
@@ -79,7 +79,7 @@ it.each<[Partial<StatusRow>, notes: string[]]>([
   [
     { ...TOKEN, ...HELD },
     [
-      `the API no longer lists 300 of the 1,500 rows, and ${STAY}, since they are more than removals.brakePercent and brakeRows allow in one walk`,
+      `the API no longer lists 300 of the 1,500 rows, and ${STAY}, since at one time they were more than removals.brakePercent and brakeRows allow in one walk, or all rows`,
     ],
   ],
   [

@@ -56,7 +56,12 @@ describe('removable rows', () => {
 it.each<[HeldRemovals, string]>([
   [
     { rows: 300, live: 1000, outOfScope: 290 },
-    '300 of 1,000 rows left the list, 290 of them since its filters or its path were changed, and are held back, since they are more',
+    '300 of 1,000 rows left the list, 290 of them since its filters or its path were changed, and are held back, since at one time they were more',
+  ],
+  // Of a list that came without items, and has another one since.
+  [
+    { rows: 2, live: 3, outOfScope: 0 },
+    '2 of 3 rows left the list and are held back, since at one time they were more than removals.brakePercent and brakeRows allow in one walk, or all rows',
   ],
   [
     { rows: 40, live: 40, outOfScope: 0 },
