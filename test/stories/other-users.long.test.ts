@@ -19,7 +19,7 @@ describe.skipIf(!CAN_BE_OTHERS)('another user (needs root)', () => {
       await workspace.run(['query', 'SELECT 1', '--database', workspace.mirror], asAnalyst),
     ).toMatchObject({
       code: 4,
-      stderr: expect.stringMatching(/this user needs to write to the file and to its folder .EACCES/),
+      stderr: expect.stringMatching(/not given this user the right/),
     })
   })
 })

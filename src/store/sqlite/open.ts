@@ -86,6 +86,8 @@ export function connect(file: string, readonly = false): Connection {
  */
 export function openForReading(file: string): Connection | null {
   return translatingErrors(file, () => {
+    if (may(file, fs.constants.F_OK) && !may(file, fs.constants.R_OK))
+      throw unreadable(file, 'its owner has not given this user the right')
     const { kind, isInWal } = inspectHeader(file)
     if (kind === 'none') return null
     const fault = kind === 'copy' ? null : strangerFault(file, kind)
@@ -104,11 +106,15 @@ export function openForReading(file: string): Connection | null {
 
 /** In WAL mode a reader makes the missing -wal and -shm: if it may not write the mirror, its owner could not write them. */
 function assertLeavesNothing(file: string): void {
-  if (may(file, fs.constants.W_OK) || ['-wal', '-shm'].every((end) => fs.existsSync(file + end))) return
-  throw new MirrorError(
-    `${file} cannot be read: a database in WAL mode needs write access to the file and to its folder, or a sync that is running. ` +
-      'Its owner can make a copy that can be read anywhere: admin-mirror snapshot copy.db',
-  )
+  if (may(file, fs.constants.W_OK) || ['-wal', '-shm'].every((end) => may(file + end, fs.constants.R_OK)))
+    return
+  const needs = 'needs write access to the file and to its folder, or a sync that is running'
+  throw unreadable(file, `a database in WAL mode ${needs}`)
+}
+
+function unreadable(file: string, why: string): MirrorError {
+  const advice = 'Its owner can make a copy that can be read anywhere: admin-mirror snapshot copy.db'
+  return new MirrorError(`${file} cannot be read: ${why}. ${advice}`)
 }
 
 /** Database pages in the WAL at which a commit moves them into the file; then the WAL is cut to this size. */

@@ -46,6 +46,19 @@ describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
     expect(await openElsewhere(file, 'read', NOBODY)).toBe('done')
   })
 
+  it.each([
+    [
+      '',
+      /^MirrorError: .* cannot be read: its owner has not given this user the right\. .* snapshot copy\.db$/,
+    ],
+    ['-shm', /^MirrorError: .* cannot be read: a database in WAL mode needs .* snapshot copy\.db$/],
+  ])('is told what to ask its owner for where it may not read FILE%s', async (closed, told) => {
+    const { file } = openTestMirror()
+    for (const suffix of ['', '-wal', '-shm']) fs.chmodSync(file + suffix, suffix === closed ? 0o600 : 0o644)
+
+    expect(await openElsewhere(file, 'read', NOBODY)).toMatch(told)
+  })
+
   it('creates nothing beside a mirror that it may not write, though it may write to the folder', async () => {
     const { file, close } = openTestMirror()
     close()
