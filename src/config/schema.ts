@@ -169,12 +169,12 @@ export const Collection = mapping({
 })
 const { key: _, ...overridable } = Collection.shape
 
-/** Its tables stand beside the mirror's own. With the ends of their names it fits into the 63 bytes that PostgreSQL has for one. */
+/** Its tables stand beside the mirror's own. With the ends of their names, and of their indexes, it fits into the 63 bytes that PostgreSQL has for one. */
 const collectionName = z
   .string()
   .regex(
-    /^(?!sync_|sqlite_|organizations$)(?!.*__)[a-z][a-z0-9_]{0,49}(?<!_)$/i,
-    'must be a name of at most 50 letters, digits and _ that begins with a letter, without __, and none of the mirror itself (organizations, sync_...). ' +
+    /^(?!sync_|sqlite_|organizations$)(?!.*__)[a-z][a-z0-9_]{0,39}(?<!_)$/i,
+    'must be a name of at most 40 letters, digits and _ that begins with a letter, without __, and none of the mirror itself (organizations, sync_...). ' +
       'Choose another one, and give the address as its path',
   )
 

@@ -58,7 +58,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['collections: { orders: 5 }', '7:16  collections.orders', 'settings ({} for the defaults), or false'],
     ['collections: { my-list: {} }', '7:16  collections.my-list', 'letters, digits and _'],
     ['collections: { a__b: {} }', '7:16  collections.a__b', 'without __'],
-    [`collections: { ${'a'.repeat(51)}: {} }`, `7:16  collections.${'a'.repeat(51)}`, 'at most 50 letters'],
+    [`collections: { ${'a'.repeat(41)}: {} }`, `7:16  collections.${'a'.repeat(41)}`, 'at most 40 letters'],
     ['collections: { orders_RAW: {} }', '7:16  collections.orders_RAW', 'one of its tables'],
     ['collections: { sync_x: {} }', '7:16  collections.sync_x', 'none of the mirror itself'],
     ['collections: { Orders: {} }', '7:16  collections.Orders', 'name of another collection'],

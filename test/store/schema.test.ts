@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { createCatalog, keyColumns } from '../../src/store/columns/catalog.ts'
+import { tablesSql } from '../../src/store/core/tables.ts'
+import { POSTGRES } from '../../src/store/postgres/driver.ts'
 import { assertKnownVersion, BASELINE, stepsFrom } from '../../src/store/schema.ts'
 import { problemsOf, SMALLEST } from '../config/config-files.ts'
 import { openTestMirror } from '../helpers/test-mirror.ts'
@@ -37,6 +40,22 @@ it('a table WITHOUT ROWID has the columns of its key first, as sqlite3 of Debian
     const key = places.filter((place) => place !== 0)
     expect(places.slice(0, key.length), String(name)).toEqual(key.map((_, index) => index + 1))
   }
+})
+
+it('two collections with the longest names have no table or index of one name on a server, which cuts names', () => {
+  const tried = Array.from({ length: 63 }, (_, length) => 'a'.repeat(length))
+  const longest = tried.findLast(
+    (name) => problemsOf(`${SMALLEST}collections:\n  ${name}: {}\n`).length === 0,
+  )
+
+  const names = ['b', 'c'].flatMap((end) => {
+    const name = `${longest?.slice(1)}${end}`
+    const sql = tablesSql(POSTGRES, createCatalog(keyColumns(['id'], POSTGRES.limits), POSTGRES.limits, name))
+    return Array.from(sql.join().matchAll(/(?:TABLE|INDEX) "(\w+)"/g), ([, made = '']) => made.slice(0, 63))
+  })
+
+  expect(names).toHaveLength(24)
+  expect(new Set(names).size).toBe(24)
 })
 
 it('no collection can have the name of anything that the mirror creates', async () => {

@@ -102,15 +102,11 @@ export function tablesSql(dialect: Dialect, { name, keys, values }: Catalog): st
     return `CREATE TABLE ${quoted(tableName(name, kind))} (\n  ${lines.join(',\n  ')}\n)`
   })
   const indexes = INDEXES.map(([end, kind, on], place) => {
-    const index = quoted(indexName(dialect, name, end))
+    const index = quoted(`_${name}${end}`)
     const unique = place === 0 ? 'UNIQUE ' : ''
     return `CREATE ${unique}INDEX ${index} ON ${quoted(tableName(name, kind))} ${on(keys.map((key) => quoted(key.name)).join(', '))}`
   })
   return [...tables, ...indexes, ...misfitIndexes(dialect, name, values)]
-}
-
-function indexName({ limits }: Dialect, collection: string, end: string): string {
-  return limits.cut(`_${collection}`, end.length) + end
 }
 
 function declaration({ declared }: Dialect, column: string, type: string): string {
