@@ -50,7 +50,7 @@ export function createTokenHold(store: HoldStore, resume: string) {
     },
     /** Throws TokenRefusedError if the token must not be used. Call it right before the request is sent. */
     check(): void {
-      if (held !== null) throw new TokenRefusedError(`${held}. ${onHold(resume)}`, resume)
+      if (held !== null) throw new TokenRefusedError(`${held.replace(/\.$/, '')}. ${onHold(resume)}`, resume)
     },
   }
 }

@@ -26,6 +26,7 @@ describe('a 401', () => {
       'the token of organization acme was refused (401) and says: Unauthenticated. at orders page 1; it was revoked, or is mistyped, or a firewall or proxy refuses it. ' +
         'Nothing more is sent with it. Put a new token into the configuration, or run "admin-mirror resume --org acme" if it is valid again',
     )
+    expect(errors.at(-1)?.message).toContain(' and says: Unauthenticated. Nothing more is sent with it. ')
     expect(new Set(errors.map((error) => (error as KnownError).shared)).size).toBe(1)
     expect(await holdStore.heldReason()).toBe(
       'the token of organization acme was refused (401) and says: Unauthenticated.',
