@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
+import type { Socket } from 'node:net'
 import { addAbortSignal } from 'node:stream'
 import got, { type PlainResponse, type Request, RequestError } from 'got'
 import { JobError } from '../errors.ts'
@@ -62,7 +63,10 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
     // An error that comes when nobody waits for the request any more would end the process.
     request.on('error', () => {})
     try {
-      const [response] = (await once(request, 'response')) as [PlainResponse]
+      // Node tells of a 101 by an event of its own, and leaves the socket to us.
+      const answers = ['response', 'upgrade'].map((event) => once(request, event))
+      const [response, socket] = (await Promise.race(answers)) as [PlainResponse, Socket?]
+      socket?.destroy()
       const { statusCode: status, headers: received } = response
       onStatus?.(status)
       if (!isSuccess(status)) return { status, headers: received, body: await readRefusal(request, status) }
@@ -78,8 +82,9 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
   }
 }
 
+/** 206 is a part of a list, which nobody asked for. */
 export function isSuccess(status: number): boolean {
-  return status >= 200 && status <= 299
+  return status >= 200 && status <= 299 && status !== 206
 }
 
 async function readBody(request: Request, most: number): Promise<Uint8Array> {

@@ -1,6 +1,6 @@
 import { ERRORS } from '../errors.ts'
 import type { MisfitColumn, StatusRow } from '../store/core/status.ts'
-import { heldText, outOfScopeText } from '../sync/removals.ts'
+import { outOfScopeText, WHY_HELD } from '../sync/removals.ts'
 import { counted, grouped, inWords, ON_HOLD, printable, shellWord } from '../text.ts'
 import type { JobPlan, JobStatus, StatusFacts } from './status.ts'
 import { isErrorCode, type State } from './verdict.ts'
@@ -71,7 +71,7 @@ export function problemOf(row: StatusRow, state: State, plan: JobPlan | null): P
 
 function removalsText({ removals_held: held, held_out_of_scope, rows }: StatusRow): string {
   const scope = outOfScopeText({ rows: held, outOfScope: held_out_of_scope ?? 0 })
-  return `the API no longer lists ${grouped(held)} of the ${counted(rows, 'row')}${scope || ','} and they stay in the mirror until somebody decides, since ${heldText({ rows: held, live: rows })}`
+  return `the API no longer lists ${grouped(held)} of the ${counted(rows, 'row')}${scope || ','} and they stay in the mirror until somebody decides, since ${WHY_HELD}`
 }
 
 /** The code and the cause, without the list and page that messages begin with: so that lists with one cause are told together. */

@@ -60,12 +60,9 @@ export function outOfScopeText({ rows, outOfScope }: Pick<HeldRemovals, 'rows' |
   return `${which} since its filters or its path were changed,`
 }
 
-/** Why rows are held back: of a list without items, all are, until some of them come back or others are new. */
-export function heldText({ rows, live }: Pick<HeldRemovals, 'rows' | 'live'>): string {
-  return rows === live
-    ? 'the list came without items'
-    : 'at one time they were more than removals.brakePercent and brakeRows allow in one walk, or all rows'
-}
+/** Why rows are held back; a list without items has lost all of them. */
+export const WHY_HELD =
+  'so many left at once: more than removals.brakePercent and brakeRows allow, or all of them'
 
 /** The error of a complete run while removals are held back. */
 export function heldError(job: Job, held: HeldRemovals, untrusted: string | null): JobError {
@@ -73,7 +70,7 @@ export function heldError(job: Job, held: HeldRemovals, untrusted: string | null
   return new JobError(
     'REMOVALS_HELD',
     `${jobName(job)}: ${grouped(held.rows)} of ${counted(held.live, 'row')} left the list${outOfScopeText(held)} and are held back, ` +
-      `since ${heldText(held)}. ${untrusted ? `This reading is not trusted (${untrusted}), so none was removed. ` : ''}` +
+      `since ${WHY_HELD}. ${untrusted ? `This reading is not trusted (${untrusted}), so none was removed. ` : ''}` +
       `If these rows really left the list, run: admin-mirror sync --org ${shellWord(organization.name)} ` +
       `--collection ${shellWord(collection.name)} --accept-removals`,
   )
