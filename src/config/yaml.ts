@@ -61,16 +61,18 @@ export function parseYaml(file: string, text: string): ConfigYaml {
   }
 
   function read(): unknown {
-    const wrong = 'an alias (*name) stands for nothing or itself: write it out, or in quotes'
+    const wrong =
+      'an alias (*name) stands for nothing or itself, or << for no mapping: write it out, or in quotes'
     visit(document, {
       Alias(_key, node) {
         if (!node.resolve(document)) report(node.range?.[0] ?? 0, '', wrong)
       },
     })
     end()
-    const values: unknown = document.toJS({ maxAliasCount: -1 })
     try {
-      // Throws for one that holds itself.
+      // Throws for a merge key (<<) of anything but mappings.
+      const values: unknown = document.toJS({ maxAliasCount: -1 })
+      // Throws for an alias that holds itself.
       JSON.stringify(values)
       return values
     } catch {

@@ -119,7 +119,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     expect(problemsOf(text)).toContainEqual(expect.stringContaining(`${place}  ${message}`))
   })
 
-  it('the same key twice, or an alias of nothing or of itself', () => {
+  it('the same key twice, an alias of nothing or of itself, or a merge of no mapping', () => {
     expect(problemsOf(`${SMALLEST}concurrency: 2\nconcurrency: 3\n`)).toEqual([
       '8:1  this key is given twice: keep one of the two',
     ])
@@ -127,10 +127,9 @@ describe('a configuration is refused, at its place and in words, with', () => {
       expect.stringContaining('2:4  an alias'),
       expect.stringContaining('3:4  an alias'),
     ])
-    for (const schedule of ['*cron', '&cron [*cron]'])
-      expect(problemsOf(`${SMALLEST}schedule: ${schedule}\n`)).toEqual([
-        expect.stringContaining('an alias (*name)'),
-      ])
+    const merges = ['http: &web { <<: *web }', 'http: { <<: 9464 }']
+    for (const text of ['schedule: *cron', 'schedule: &cron [*cron]', ...merges])
+      expect(problemsOf(`${SMALLEST}${text}\n`)).toEqual([expect.stringContaining('an alias (*name)')])
   })
 
   it('nothing in it, or no file', () => {
