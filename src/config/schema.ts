@@ -31,12 +31,11 @@ function duration(most = LONGEST_MS) {
 /** For waits on a timer of Node: one that is longer ends at once. */
 const wait = () => duration(24 * UNITS.d)
 
-const NUMBER = /^\d+(?:\.\d+)?$/
-const number = (range: z.ZodNumber, must = 'must be a number like 300 or 0.5') =>
-  z.string(must).regex(NUMBER, must).transform(Number).pipe(range)
+const number = (range: z.ZodNumber, must = 'must be a number like 300 or 0.5', form = /^\d+(?:\.\d+)?$/) =>
+  z.string(must).regex(form, must).transform(Number).pipe(range)
 
 const whole = (least: number, most = Number.MAX_SAFE_INTEGER) =>
-  number(z.int().min(least).max(most), 'must be a whole number like 300')
+  number(z.int().min(least).max(most), 'must be a whole number like 300', /^\d+$/)
 
 const percent = (least: number) => number(z.number().min(least).max(100))
 

@@ -24,7 +24,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
   it.each<Row>([
     ['concurency: 4', '7:1  concurency', 'not a known key; there are: api, rateLimit,'],
     ['"token:secret": 1', '7:1  ["token..."]', 'not a known key'],
-    ['concurrency: 1.5', '7:1  concurrency', 'expected int'],
+    ['concurrency: 1.5', '7:1  concurrency', 'must be a whole number'],
     ['concurrency: 101', '7:1  concurrency', 'to be <=100'],
     ['concurrency: many', '7:1  concurrency', 'must be a whole number'],
     ['resumeWithin: 24', '7:1  resumeWithin', 'must be a duration with its unit, like 500ms'],
