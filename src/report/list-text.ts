@@ -59,7 +59,8 @@ function failure(row: StatusRow): Problem {
 /** What is wrong with a list, and since when; null: nothing. */
 export function problemOf(row: StatusRow, state: State, plan: JobPlan | null): Problem | null {
   const found = PROBLEMS[state]?.(row, plan) ?? null
-  const failing = row.failing_since === null ? null : failure(row)
+  // Of a refused token nothing else is told: all lists that it keeps from being read have this one cause.
+  const failing = row.failing_since === null || state === 'token refused' ? null : failure(row)
   if (found === null || failing === null || found.code === failing.code) return found
   // It is failing beside what is graver.
   return {

@@ -33,10 +33,8 @@ it.each<[Partial<StatusRow>, problem: string]>([
     { ...HELD, rows: 300, held_out_of_scope: 300 },
     `removals held back: the API no longer lists 300 of the 300 rows since its filters or its path were changed, and ${STAY}, since so many left at once: more than removals.brakePercent and brakeRows allow, or all of them`,
   ],
-  [
-    { ...TOKEN, ...failedBy('FORBIDDEN', 'not yours') },
-    `token refused since ${at(9)} (9 minutes): HTTP 401; failing: FORBIDDEN: not yours`,
-  ],
+  // So that the lists of a token are told together, whatever kept some of them from being read before.
+  [{ ...TOKEN, ...failedBy('FORBIDDEN', 'not yours') }, `token refused since ${at(9)} (9 minutes): HTTP 401`],
   // Without the list and its page, so that lists with one cause are told together.
   [
     { ...RUNNING, retry_since: at(2), retry_error: 'TIMEOUT: acme orders page 8: no answer: gone' },
