@@ -91,10 +91,12 @@ const WAIT = stepTo('wait: it is tried again by itself')
 const STOPS = 2
 
 function afterFailure(row: StatusRow, { isServed }: StepContext): Step {
-  const { walk_page: page, walk_stops: stops } = row
+  const { walk_page: page, walk_stops: stops, walk_total: total, walk_rows_seen: seen } = row
   if (row.running) return WAIT
   if (row.error_code === 'RATE_LIMITED' && row.waiting_until !== null) return syncOnceAllowed(row)
-  if (page !== null && stops >= STOPS)
+  // Where all that is left fits on it, nothing is listed behind it.
+  const isLast = total !== null && seen !== null && total - seen <= seen / (row.walk_pages ?? 1)
+  if (page !== null && stops >= STOPS && !isLast)
     return backfill(
       `page ${grouped(page)} failed in ${stops} runs, and the pages before it did not: until the API mends it, those behind it can be tried with`,
       '--from-page',

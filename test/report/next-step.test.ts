@@ -62,6 +62,11 @@ describe('the next step', () => {
       `${STOPS}: until the API mends it, those behind it can be tried with: ${BACKFILL} --from-page 1201`,
     ],
     ['failing at one page twice', { ...STOPPED, walk_stops: 1 }, `when the API answers again: ${SYNC}`],
+    [
+      'failing at its last page',
+      { ...STOPPED, walk_total: 30_000, walk_rows_seen: 29_975, walk_pages: 1199 },
+      `when the API answers again: ${SYNC}`,
+    ],
     ['write failed', failedBy('DATABASE'), `look at the error, then: ${SYNC}`],
     [
       'failing, told to wait',
