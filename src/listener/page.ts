@@ -56,7 +56,7 @@ export async function pageHtml(status: Status): Promise<string> {
 ${next.length > 0 && html`<h2>What to do</h2>`}
 ${next.map(
   ({ say, command }) =>
-    html`${say !== null && html`<p><bdi>${shown(say)}</bdi>${command !== null && ':'}</p>`}${command !== null && html`<code><bdi>${shown(command)}</bdi></code>`}`,
+    html`${say !== null && html`<p><bdi>${printable(say, Infinity)}</bdi>${command !== null && ':'}</p>`}${command !== null && html`<code><bdi>${printable(command, Infinity)}</bdi></code>`}`,
 )}
 ${problems.length > 0 && html`<h2>What is wrong</h2>${problems.map(paragraph)}`}
 <h2>${counted(jobs.length, 'list')}</h2>

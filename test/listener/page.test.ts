@@ -27,6 +27,15 @@ describe('the status page', () => {
     expect(places).toEqual(places.toSorted((a, b) => a - b))
   })
 
+  it('has each command whole, however many organizations it names', async () => {
+    const names = Array.from({ length: 200 }, (_, index) => `org-${index}`)
+
+    const page = await pageOf(listOf('well'), ...names.map((name) => listOf(name, TOKEN)))
+
+    const command = `admin-mirror resume${names.map((name) => ` --org ${name}`).join('')}`
+    expect(page).toContain(`<code><bdi>${command}</bdi></code>`)
+  })
+
   it('refreshes itself, and runs and loads nothing', async () => {
     const page = await pageOf(listOf('acme'))
 
