@@ -134,11 +134,15 @@ interface InNeed {
 
 /** What somebody has to do about lists, each thing once, for all of those that need it. */
 export function stepsOf(all: readonly InNeed[]): NextStep[] {
-  const inNeed = all.flatMap(({ list, step }) => (step === null ? [] : [{ ...list, step }]))
-  // A command for lists of several organizations would do the same to lists that do not need it.
-  const groups = Map.groupBy(inNeed, ({ step, organization }) =>
-    JSON.stringify([step.tell(''), step.of === 'lists' && organization]),
+  const inNeed = all.flatMap(({ list, step }) =>
+    step === null ? [] : [{ ...list, step, told: JSON.stringify(step.tell('')) }],
   )
+  const byOrganization = Map.groupBy(inNeed, ({ organization, told }) => JSON.stringify([organization, told]))
+  // One command is for the same lists of each organization: for more, it would do the same to lists that do not need it.
+  const groups = Map.groupBy(inNeed, ({ step, organization, told }) => {
+    const lists = byOrganization.get(JSON.stringify([organization, told])) ?? []
+    return JSON.stringify([told, step.of === 'lists' && lists.map(({ collection }) => collection)])
+  })
   const most = new Set(all.map(({ list }) => list.organization)).size
   return Array.from(groups.values(), (group) => {
     const { step } = group[0] as (typeof inNeed)[number]

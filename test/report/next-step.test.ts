@@ -136,10 +136,15 @@ describe('the steps of several lists', () => {
     ],
     [
       'lift the brake for no list that does not need it',
-      [listOf('acme', HELD), listOf('acme', { ...HELD, ...establishments }), listOf('globex', HELD)],
+      [
+        listOf('acme', HELD),
+        listOf('acme', { ...HELD, ...establishments }),
+        listOf('globex', HELD),
+        listOf('hooli', HELD),
+      ],
       [
         removalsOf('--org acme --collection orders --collection establishments'),
-        removalsOf('--org globex --collection orders'),
+        removalsOf('--org globex --org hooli --collection orders'),
       ],
     ],
     [
