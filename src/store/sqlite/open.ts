@@ -17,7 +17,7 @@ const APPLICATION_ID = 0x61646d72
 export const COPY_ID = 0x61646d63
 
 /** `none`: there is no file, or an empty one, which counts as new. */
-type FileKind = 'none' | 'mirror' | 'copy' | 'foreign' | 'other'
+type FileKind = 'none' | 'mirror' | 'copy' | 'foreign' | 'other' | 'no file'
 
 /**
  * What a file is by its first 100 bytes (https://sqlite.org/fileformat.html#the_database_header), without SQLite, which could roll back the journal of
@@ -26,7 +26,7 @@ type FileKind = 'none' | 'mirror' | 'copy' | 'foreign' | 'other'
 export function inspectHeader(file: string): { kind: FileKind; isInWal: boolean } {
   const stat = fs.statSync(file, { throwIfNoEntry: false })
   // A folder cannot be read, and a pipe may never end.
-  if (stat && !stat.isFile()) return { kind: 'other', isInWal: false }
+  if (stat && !stat.isFile()) return { kind: 'no file', isInWal: false }
   if (!stat?.size) return { kind: 'none', isInWal: false }
   const bytes = Buffer.alloc(100)
   const handle = fs.openSync(file, 'r')
@@ -42,6 +42,7 @@ const STRANGERS: Readonly<Partial<Record<FileKind, string>>> = {
   copy: 'a published file, made for reading: nothing can be synced into it',
   foreign: 'a database of something else, not a mirror',
   other: 'no SQLite database',
+  'no file': 'a folder, a pipe or a device, where a file should be',
 }
 
 /** Why such a file cannot be the mirror; null: it is one, or can become one. */
