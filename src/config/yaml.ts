@@ -62,7 +62,7 @@ export function parseYaml(file: string, text: string): ConfigYaml {
 
   function read(): unknown {
     const wrong =
-      'an alias (*name) stands for nothing or itself, or << for no mapping: write it out, or in quotes'
+      'an alias (*name) stands for nothing, itself or too much, or << for no mapping: write it out, or in quotes'
     visit(document, {
       Alias(_key, node) {
         if (!node.resolve(document)) report(node.range?.[0] ?? 0, '', wrong)
@@ -70,8 +70,8 @@ export function parseYaml(file: string, text: string): ConfigYaml {
     })
     end()
     try {
-      // Throws for a merge key (<<) of anything but mappings.
-      const values: unknown = document.toJS({ maxAliasCount: -1 })
+      // Throws for a merge key (<<) of anything but mappings, and for aliases that multiply.
+      const values: unknown = document.toJS({ maxAliasCount: 10_000 })
       // Throws for an alias that holds itself.
       JSON.stringify(values)
       return values

@@ -119,7 +119,10 @@ describe('a configuration is refused, at its place and in words, with', () => {
     expect(problemsOf(text)).toContainEqual(expect.stringContaining(`${place}  ${message}`))
   })
 
-  it('the same key twice, an alias of nothing or of itself, or a merge of no mapping', () => {
+  it('the same key twice, an alias of nothing or of itself, aliases that multiply, or a merge of no mapping', () => {
+    const levels = Array.from({ length: 12 }, (_, level) =>
+      level === 0 ? 'a0: &a0 x' : `a${level}: &a${level} [${`*a${level - 1}, `.repeat(10)}]`,
+    )
     expect(problemsOf(`${SMALLEST}concurrency: 2\nconcurrency: 3\n`)).toEqual([
       '8:1  this key is given twice: keep one of the two',
     ])
@@ -130,6 +133,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     const merges = ['http: &web { <<: *web }', 'http: { <<: 9464 }']
     for (const text of ['schedule: *cron', 'schedule: &cron [*cron]', ...merges])
       expect(problemsOf(`${SMALLEST}${text}\n`)).toEqual([expect.stringContaining('an alias (*name)')])
+    expect(problemsOf(levels.join('\n'))[0]).toContain('an alias (*name)')
   })
 
   it('nothing in it, or no file', () => {
