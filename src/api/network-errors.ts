@@ -45,5 +45,5 @@ export function errorOfRequest(error: RequestError, { origin }: URL, timeoutMs: 
       `the server's certificate is refused ${where}; look at api.baseUrl and at both clocks, or name a file with the CA in NODE_EXTRA_CA_CERTS if the server is yours`,
     )
   const reason = cause.errno === undefined ? '' : `: ${getSystemErrorMessage(cause.errno)}`
-  return new RetryableError('NETWORK', `the network failed (${code}${reason}) at ${origin}`)
+  return new RetryableError('NETWORK', `the network failed (${code}${reason}) at ${origin}; ${LOOK}`)
 }

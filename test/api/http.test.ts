@@ -126,7 +126,7 @@ describe('a request without a whole answer', () => {
     [
       'ECONNREFUSED',
       'RetryableError',
-      'the network failed (ECONNREFUSED: connection refused) at https://x.example',
+      'the network failed (ECONNREFUSED: connection refused) at https://x.example; look at the server,',
     ],
     ['EIO', 'RetryableError', 'the network failed (EIO'],
     ['CERT_HAS_EXPIRED', 'JobError', CERTIFICATE],
