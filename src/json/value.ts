@@ -152,11 +152,11 @@ export function* differingFields(
 function sameValue(a: JsonValue, b: JsonValue): boolean {
   if (a === b) return true
   if (Array.isArray(a) && Array.isArray(b))
-    return a.length === b.length && a.every((value, index) => sameJson(value, b[index] ?? null, NOTHING))
+    return a.length === b.length && a.every((value, index) => sameJson(value, b[index] ?? null, NO_FIELDS))
   return isNumber(a) && isNumber(b) && canonicalNumber(numberText(a)) === canonicalNumber(numberText(b))
 }
 
-const NOTHING: ReadonlySet<string> = new Set()
+const NO_FIELDS: ReadonlySet<string> = new Set()
 
 function isNumber(value: JsonValue): value is number | RawNumber {
   return typeof value === 'number' || isRawNumber(value)

@@ -97,7 +97,7 @@ export function leftOut(catalog: Catalog, items: readonly JsonObject[]): Notice[
   return [{ message }]
 }
 
-const NOTHING: readonly string[] = []
+const AT_THE_TOP: readonly string[] = []
 
 /**
  * Visits the leaves of an item until one returns false; returns whether none did. The hot loop of a page's commit: without `above`, which has the
@@ -115,7 +115,7 @@ export function everyLeaf(
     const child = node?.children.get(name)
     const goesOn = isJsonObject(value)
       ? everyLeaf(child, value, visit, above && [...above, name])
-      : visit(child, value, name, above ?? NOTHING)
+      : visit(child, value, name, above ?? AT_THE_TOP)
     if (!goesOn) return false
   }
   return true

@@ -140,7 +140,7 @@ const STATUS = `
   ORDER BY organization.name, job.collection
 `
 
-const NOTHING = Object.fromEntries(
+const NEVER_SYNCED = Object.fromEntries(
   Object.entries(DETAILS).map(([name, { none }]) => [name, none]),
 ) as unknown as Details
 
@@ -148,7 +148,7 @@ const NOTHING = Object.fromEntries(
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
   return {
     ...LIST,
-    ...NOTHING,
+    ...NEVER_SYNCED,
     organization_id: organization.id,
     organization: organization.name,
     collection,
