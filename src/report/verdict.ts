@@ -122,17 +122,18 @@ const CONFIG_LOST =
 
 /** How things are, in a sentence. It holds nothing that a server said: pings take it elsewhere. */
 export function verdict(status: Told, isConfigLost: boolean): string {
-  const { jobs, unusable, config } = status
+  const { unusable, config } = status
+  const jobs = status.jobs.filter(({ state: name }) => name !== 'not configured')
   const old = jobs.filter((job) => job.too_old || job.too_stale)
   const graver =
     unusable ??
     attentionText(jobs) ??
     (isConfigLost ? CONFIG_LOST : null) ??
     some(old, jobs, 'are older than --max-age or --fresh allows')
-  const sentences = [graver, noAnswerText(status)].filter((text) => text !== null)
+  const sentences = [graver, noAnswerText(jobs, status.now)].filter((text) => text !== null)
   // Only a configuration says how old a list may be.
   const well = some(jobs, jobs, config === null ? 'were read whole' : 'are well')
-  if (sentences.length === 0) sentences.push(stateText(jobs) ?? well ?? 'there are no lists')
+  if (sentences.length === 0) sentences.push(stateText(jobs) ?? well ?? 'there are no configured lists')
   return [...sentences, ...asides(status)].join('; ')
 }
 
@@ -167,7 +168,7 @@ function stateText(jobs: readonly JobStatus[]): string | null {
 }
 
 /** How many lists get no answer, since when and why; null: none. */
-function noAnswerText({ jobs, now }: Told): string | null {
+function noAnswerText(jobs: readonly JobStatus[], now: string): string | null {
   const lists = jobs.filter(({ state: name }) => name === 'no answer')
   const [since = now] = lists.flatMap(({ problem }) => problem?.since ?? []).toSorted()
   const age = inWords(Date.parse(now) - Date.parse(since))

@@ -63,8 +63,8 @@ describe('the verdict', () => {
   })
 
   it.each<[string, Partial<StatusRow>[], string]>([
-    ['not there', [], 'there are no lists'],
-    ['well', [{}, {}], '2 of 2 lists are well'],
+    ['not there', [], 'there are no configured lists'],
+    ['well, one that left the configuration apart', [{}, {}, { configured: 0 }], '2 of 2 lists are well'],
     [
       'failing for one cause',
       [failedBy('TIMEOUT'), failedBy('TIMEOUT'), {}],
