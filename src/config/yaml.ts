@@ -61,14 +61,17 @@ export function parseYaml(file: string, text: string): ConfigYaml {
   }
 
   function read(): unknown {
+    let isWrong = false
     const wrong =
       'an alias (*name) stands for nothing, itself or too much, or << for no mapping: write it out, or in quotes'
     visit(document, {
       Alias(_key, node) {
-        if (!node.resolve(document)) report(node.range?.[0] ?? 0, '', wrong)
+        if (node.resolve(document)) return
+        isWrong = true
+        report(node.range?.[0] ?? 0, '', wrong)
       },
     })
-    end()
+    if (isWrong) return end()
     try {
       // Throws for a merge key (<<) of anything but mappings, and for aliases that multiply.
       const values: unknown = document.toJS({ maxAliasCount: 10_000 })
@@ -91,8 +94,11 @@ export function parseYaml(file: string, text: string): ConfigYaml {
   }
 
   const faults = [...document.errors, ...document.warnings]
-  for (const { code, pos } of faults)
-    report(pos[0], '', code === 'DUPLICATE_KEY' ? 'this key is given twice: keep one of the two' : NOT_YAML)
+  for (const { code, pos } of faults) {
+    // One that is no plain word may hold a token.
+    const [name = 'this key'] = /^[\w-]+(?=\s*:)/.exec(text.slice(pos[0])) ?? []
+    report(pos[0], '', code === 'DUPLICATE_KEY' ? `${name} is given twice: keep one of the two` : NOT_YAML)
+  }
   const values = faults.some(({ code }) => code !== 'DUPLICATE_KEY') ? end() : read()
   return { values, report: (path, message) => report(offsetOf(path), formatKey(path), message), end }
 }

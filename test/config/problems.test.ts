@@ -123,8 +123,10 @@ describe('a configuration is refused, at its place and in words, with', () => {
     const levels = Array.from({ length: 12 }, (_, level) =>
       level === 0 ? 'a0: &a0 x' : `a${level}: &a${level} [${`*a${level - 1}, `.repeat(10)}]`,
     )
-    expect(problemsOf(`${SMALLEST}concurrency: 2\nconcurrency: 3\n`)).toEqual([
-      '8:1  this key is given twice: keep one of the two',
+    expect(problemsOf(`${SMALLEST}concurrency: 2\nconcurrency: 3\n"a:b": 1\n"a:b": 1\n`)).toEqual([
+      '8:1  concurrency is given twice: keep one of the two',
+      expect.stringContaining('9:1  ["a..."]: is not a known key'),
+      '10:1  this key is given twice: keep one of the two',
     ])
     expect(problemsOf('a: 1\nb: *q\nc: *r\n')).toEqual([
       expect.stringContaining('2:4  an alias'),
