@@ -151,6 +151,8 @@ export function openForWriting(file: string): Connection {
     // after the reader's end cuts it to the limit.
     connection.pragma(`wal_autocheckpoint = ${WAL_PAGES}`)
     connection.pragma(`journal_size_limit = ${WAL_BYTES}`)
+    // What `forget` deletes, and what is removed or pruned, must not stay readable in the file.
+    connection.pragma('secure_delete = ON')
     // See `rebuildTable` of the driver.
     connection.pragma('foreign_keys = OFF')
     connection.pragma('legacy_alter_table = ON')
