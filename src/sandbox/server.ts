@@ -40,8 +40,13 @@ const OURS = '# Mirrors the made-up Administration API of "admin-mirror sandbox"
 
 /** Whether there is no such file, or a sandbox wrote it: it may be the user's own configuration. */
 export function isOurs(file: string): boolean {
-  const stat = fs.statSync(file, { throwIfNoEntry: false })
-  return stat === undefined || (stat.isFile() && fs.readFileSync(file, 'utf8').startsWith(OURS))
+  try {
+    const stat = fs.statSync(file, { throwIfNoEntry: false })
+    return stat === undefined || (stat.isFile() && fs.readFileSync(file, 'utf8').startsWith(OURS))
+  } catch {
+    // Nobody may look at it, or its name is none.
+    return false
+  }
 }
 
 /** Beside the configuration. It is no default: made-up rows must never meet real ones. */

@@ -54,6 +54,7 @@ it.for<[string, RegExp]>([
   ['export order --format csv', /no table or view order; there are: orders/],
   ['export orders --format csv --org globex', /--org globex: .*acme/],
   ['snapshot', /missing required argument 'file'/],
+  ['snapshot admin-mirror.yaml/copy.db', /copy\.db cannot be made \(ENOTDIR\)/],
   ['resume --org globex', /--org globex/],
   ['forget --yes', /--org/],
   ['forget --org acme', /deletes for good, so it needs --yes/],
@@ -62,6 +63,7 @@ it.for<[string, RegExp]>([
   ['move --from mirror.db', /--to/],
   ['sandbox --port 70000', /70000/],
   ['sandbox --write-config .', /is there already/],
+  [`sandbox --write-config ${'n'.repeat(300)}`, /name another file/],
   ['sandbox --write-config admin-mirror.yaml/x.yaml', /--write-config \/.*x\.yaml cannot be written/],
 ])(
   'a command that is typed wrongly (%s) exits with 2 and says why; nothing is sent or written',

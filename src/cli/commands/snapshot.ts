@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { UsageError } from '../../errors.ts'
+import { systemCode, UsageError } from '../../errors.ts'
 import { copyMirror } from '../../store/sqlite/copy.ts'
 import { counted } from '../../text.ts'
 import { openMirrorFile } from '../file.ts'
@@ -17,7 +17,7 @@ export async function run(runtime: Invocation, file: string, options: DatabaseOp
     )
   const target = path.resolve(cwd, file)
   const folder = path.dirname(target)
-  if (fs.lstatSync(target, { throwIfNoEntry: false }))
+  if (isThere(target))
     throw new UsageError(`${target} exists, and is left as it is: name a file that is not there yet`)
   if (!fs.existsSync(folder)) throw new UsageError(`there is no folder ${folder}`)
   // Whether it is one that can be read.
@@ -26,4 +26,13 @@ export async function run(runtime: Invocation, file: string, options: DatabaseOp
   const bytes = await copyMirror(task, processName, signal)
   stderr.write(`${target}: ${counted(bytes, 'byte')}\n`)
   return 0
+}
+
+/** A link to nothing is there, too. */
+function isThere(file: string): boolean {
+  try {
+    return fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    throw new UsageError(`${file} cannot be made (${systemCode(error)}): name another file`)
+  }
 }
