@@ -56,6 +56,6 @@ export async function assertMirror(config: Config, runtime: Runtime): Promise<vo
 
 export function noMirror(place: string): MirrorError {
   return new MirrorError(
-    `there is no mirror at ${place} yet: see that it is the right place; "admin-mirror sync" makes one there`,
+    `there is no mirror at ${place} yet: see that it is the right place; "admin-mirror sync" makes that of the configuration`,
   )
 }
