@@ -35,8 +35,8 @@ export interface Differences {
   /** Distinct items of the list. */
   items: number
   counts: Record<Difference['kind'], number>
-  /** The first of each kind. */
-  listed: Difference[]
+  /** In the order of `KINDS`. */
+  found: Difference[]
   /** Items that changed, came or left during the reading: these are no differences. */
   moved: number
   coverage: Coverage | null
@@ -75,8 +75,7 @@ export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
   return result
 }
 
-/** How many differences of each kind are listed, and how many paths of each; all are counted. */
-const LISTED = 20
+/** So many paths of a difference are told. */
 const MOST_PATHS = 10
 
 /** The first look at a difference, and the item as it was sent. */
@@ -94,13 +93,14 @@ async function compare(options: CompareOptions): Promise<Differences> {
   const { job, store, source, maxPasses, lastCoverage, yieldToEventLoop, observe, signal } = options
   const ignore = new Set(job.collection.ignore)
   const counts = { missing: 0, extra: 0, different: 0 }
-  const listed: Difference[] = []
+  const found: Difference[] = []
   let moved = 0
   /** What seems to differ, by page and id, until that page is asked for again. */
   const suspects = new Map<number, Map<string, Suspect>>()
 
   const report = (difference: Difference) => {
-    if (counts[difference.kind]++ < LISTED) listed.push(difference)
+    counts[difference.kind]++
+    found.push(difference)
   }
 
   /** Compares an item with the mirror; null: no difference. */
@@ -116,14 +116,14 @@ async function compare(options: CompareOptions): Promise<Differences> {
 
   /** What differs of the items that come for the first time. First met behind the reader: it was added or moved there after the reader had passed. */
   function suspect({ page, items, newToWalk, entry }: ReadPage, stored: readonly StoredItem[]): void {
-    const found = new Map<string, Suspect>()
+    const suspected = new Map<string, Suspect>()
     const isForward = entry.why === 'forward' || entry.why === 'rejoin'
     for (const [index, item] of items.entries()) {
       const difference = newToWalk.has(item.id) ? compareItem(item, stored[index], page.number) : null
-      if (difference && isForward) found.set(item.id, { difference, text: item.item.text })
+      if (difference && isForward) suspected.set(item.id, { difference, text: item.item.text })
       else if (difference) moved++
     }
-    if (found.size > 0) suspects.set(page.number, found)
+    if (suspected.size > 0) suspects.set(page.number, suspected)
   }
 
   /** Asks once more for each page on which something seems to differ. At once, so that little can have moved: what is not found again counts as moved. */
@@ -194,6 +194,6 @@ async function compare(options: CompareOptions): Promise<Differences> {
   }
   if (isExtraKnown)
     for (const key of extra) report({ kind: 'extra', key, page: null, paths: [], reject: null })
-  listed.sort((one, other) => KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind))
-  return { items: reading.items, counts, listed, moved, coverage, isExtraKnown }
+  found.sort((one, other) => KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind))
+  return { items: reading.items, counts, found, moved, coverage, isExtraKnown }
 }

@@ -45,7 +45,7 @@ export function differenceLines({ job, differences, error }: VerifyResult, alike
       `${name}${more}: not verified: ${error ? `${error.code}: ${printable(error.message, 500)}` : 'stopped'}`,
     ]
   return [
-    ...differences.listed.map((one) => `${one.kind} ${name} ${differenceText(one)}`),
+    ...differences.found.map((one) => `${one.kind} ${name} ${differenceText(one)}`),
     `${name}: ${summaryText(differences)}`,
   ]
 }
@@ -55,12 +55,10 @@ function differenceText({ key, page, paths, reject }: Difference): string {
   return [key, ...paths].map(shellWord).join(' ')
 }
 
-function summaryText({ items, counts, listed, moved, coverage, isExtraKnown }: Differences): string {
+function summaryText({ items, counts, moved, coverage, isExtraKnown }: Differences): string {
   const apart = KINDS.filter((kind) => counts[kind] > 0).map((kind) => `${grouped(counts[kind])} ${kind}`)
   const hasMoved = moved > 0 || coverage === 'repaired' || coverage === 'drifted'
-  const isCut = listed.length < counts.missing + counts.extra + counts.different
   const hints = [
-    isCut && 'the first of each kind are listed',
     apart.length > 0 && hasMoved && 'the list moved meanwhile: what changed since then may be among them',
     !isExtraKnown && 'this reading cannot say whether the mirror has more than the list',
   ].filter((hint) => hint !== false)

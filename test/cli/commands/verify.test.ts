@@ -74,16 +74,16 @@ it('verify stops at a signal, and leaves nothing behind', async ({ synced: { wor
   expect(workspace.rows('SELECT DISTINCT owner, rows FROM sync_jobs')).toEqual([{ owner: null, rows: 6 }])
 })
 
-it('verify says where more differs than is listed, and where the list moved', () => {
+it('verify says of how many items so many differ, and where the list moved', () => {
   const [job, coverage] = [jobOf(), 'drifted' as const]
   const counts = { missing: 1201, extra: 0, different: 0 }
   const missing = { kind: 'missing' as const, key: '7', page: 3, paths: [], reject: null }
-  const listed = [missing, { ...missing, key: null, reject: 'key "id" is null' }]
-  const differences = { items: 4000, counts, listed, moved: 0, coverage, isExtraKnown: false }
+  const found = [missing, { ...missing, key: null, reject: 'key "id" is null' }]
+  const differences = { items: 4000, counts, found, moved: 0, coverage, isExtraKnown: false }
 
   expect(differenceLines({ job, differences, error: null })).toEqual([
     'missing acme orders 7',
     'missing acme orders (on page 3, without a usable key: key "id" is null)',
-    'acme orders: 1,201 missing (4,000 items, drifted); the first of each kind are listed; the list moved meanwhile: what changed since then may be among them; this reading cannot say whether the mirror has more than the list',
+    'acme orders: 1,201 missing (4,000 items, drifted); the list moved meanwhile: what changed since then may be among them; this reading cannot say whether the mirror has more than the list',
   ])
 })
