@@ -144,7 +144,7 @@ export function stepsOf(all: readonly InNeed[]): NextStep[] {
     return JSON.stringify([told, step.of === 'lists' && lists.map(({ collection }) => collection)])
   })
   const most = new Set(all.map(({ list }) => list.organization)).size
-  return Array.from(groups.values(), (group) => {
+  const steps = Array.from(groups.values(), (group) => {
     const { step } = group[0] as (typeof inNeed)[number]
     const organizations = new Set(group.map(({ organization }) => organization))
     const collections = new Set(step.of === 'lists' ? group.map(({ collection }) => collection) : [])
@@ -154,6 +154,10 @@ export function stepsOf(all: readonly InNeed[]): NextStep[] {
       (isAll ? '' : optionsOf('--org', organizations)) + optionsOf('--collection', collections),
     )
   })
+  // What to look at before a command is said once with it.
+  const isSaid = (command: string | null) =>
+    steps.some((other) => other.say !== null && other.command === command)
+  return steps.filter(({ say, command }) => say !== null || !isSaid(command))
 }
 
 function optionsOf(name: string, values: ReadonlySet<string>): string {

@@ -135,6 +135,15 @@ describe('the steps of several lists', () => {
       ['admin-mirror sync --org acme --org initech'],
     ],
     [
+      'are one command with what to look at before it',
+      [
+        listOf('acme', failedBy('BAD_RESPONSE')),
+        listOf('acme', { ...establishments, last_run_status: 'interrupted' }),
+        listOf('globex'),
+      ],
+      [`look at the error, then: ${SYNC}`],
+    ],
+    [
       'lift the brake for no list that does not need it',
       [
         listOf('acme', HELD),
