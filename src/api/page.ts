@@ -170,10 +170,11 @@ function nextPage(next: unknown, currentPage: number): number | null {
   const named = url?.searchParams.getAll('page') ?? []
   // As a text: PHP reads 02 or 2.0 as page 1.
   if (named.length === 1 && named[0] === String(currentPage + 1)) return currentPage + 1
-  // The link is not shown, since it may repeat what was sent.
-  throw refused(`does not lead from page ${currentPage} to page ${currentPage + 1}`)
+  // The rest of the link is not shown, since it may repeat what was sent.
+  const found = named.every((page) => /^\d{1,15}$/.test(page)) ? named.join(' and ') : ''
+  throw refused(`names page ${found || 'none'} instead of page ${currentPage + 1}`)
 }
 
 function refused(how: string): JobError {
-  return new JobError('LINK_REFUSED', `links.next ${how}`)
+  return new JobError('LINK_REFUSED', `links.next ${how}; ${LOOK}`)
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { pageAddress } from '../../src/api/client.ts'
 import { readPage } from '../../src/api/page.ts'
+import { LOOK } from '../../src/api/response-errors.ts'
 import { JobError, KnownError, RetryableError } from '../../src/errors.ts'
 import type { Filters, Page } from '../../src/sync/types.ts'
 import { pageText } from './helpers/api.ts'
@@ -199,7 +200,7 @@ it.each([
   },
 )
 
-const OTHER = 'does not lead from page 1 to page 2'
+const named = (page: string) => `names page ${page} instead of page 2`
 
 describe('links.next', () => {
   it.each([
@@ -216,15 +217,16 @@ describe('links.next', () => {
 
   it.each([
     ['is missing', undefined, 'is missing, so the end of the list is unknown'],
-    ['is no text', 2, OTHER],
-    ['is no URL', 'http://[', OTHER],
-    ['has no page', 'https://x.example/orders', OTHER],
-    ['has a page that PHP reads as 1', '?page=02', OTHER],
-    ['has two pages', '?page=2&page=2', OTHER],
-    ['stays where it is', '?page=1', OTHER],
-    ['skips a page', '?page=3', OTHER],
+    ['is no text', 2, named('none')],
+    ['is no URL', 'http://[', named('none')],
+    ['has no page', 'https://x.example/orders', named('none')],
+    ['has no number', '?page=token', named('none')],
+    ['has a page that PHP reads as 1', '?page=02', named('02')],
+    ['has two pages', '?page=2&page=2', named('2 and 2')],
+    ['stays where it is', '?page=1', named('1')],
+    ['skips a page', '?page=3', named('3')],
   ])('is refused where it %s', (_case, link, says) => {
-    expect(() => nextOf(link)).toThrow(new JobError('LINK_REFUSED', `links.next ${says}`))
+    expect(() => nextOf(link)).toThrow(new JobError('LINK_REFUSED', `links.next ${says}; ${LOOK}`))
   })
 })
 
