@@ -181,7 +181,9 @@ function logRun(log: Logger, result: JobResult, ms: number, isQuiet: boolean): v
   const walked = { walk_id: walk?.id, first_page: walk?.nextPage, items, coverage }
   const sure = error || coverage === null ? '' : `, ${coverage}`
   const kept = untrusted ? `; it removed nothing, since ${untrusted}` : ''
-  log[heldBack || untrusted ? 'warn' : levelOf(isQuiet ? null : error)](
+  // Held removals are an error, too: with `--quiet` nothing else would say why the command fails.
+  const told = heldBack ?? (isQuiet ? null : error)
+  log[told === null && untrusted ? 'warn' : levelOf(told)](
     { event: 'run_finished', ...ended, ...walked, ...(run && runNumbers(run)), ...why },
     `run ${end}${sure}${kept}`,
   )

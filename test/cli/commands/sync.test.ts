@@ -29,7 +29,7 @@ it('removals beyond the configured brake are held back, and told by sync and sta
   const before = [100, 100, 70, 70].map((rows) => [0, rows])
   expect(codes).toEqual([...before, [5, 70], [0, 40]])
   expect(held).toMatchObject({
-    level: 'warn',
+    level: 'error',
     event: 'run_finished',
     status: 'succeeded',
     rows_removed: 0,
