@@ -118,7 +118,8 @@ async function askList(job: ConfiguredJob, session: Session, stop: AbortSignal):
       total === null ? `${counted(items.length, 'item')} on the first page` : counted(total, 'item')
     return finding(name, lastPage === null ? size : `${size} on ${counted(lastPage, 'page')}`)
   } catch (error) {
-    if (stop.aborted) return finding(name, 'no answer in time: the rate limit may ask for a longer wait', 1)
+    if (stop.aborted)
+      return finding(name, 'stopped before an answer came; the rate limit may ask for longer waits', 1)
     return failed(name, toKnownError(error))
   }
 }

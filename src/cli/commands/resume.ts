@@ -15,7 +15,7 @@ export async function run(runtime: Invocation, { org }: { org: string[] }): Prom
     org.length === 0 ? '' : '; if a token is still held, for all organizations: admin-mirror resume'
   runtime.stderr.write(
     lifted.length === 0
-      ? `no organization was held; a wait beyond rateLimit.maxWait is forgotten${others}\n`
+      ? `no organization was held; if there was a wait beyond rateLimit.maxWait, it is forgotten${others}\n`
       : // Scheduled runs that the hold prevented are not made up for.
         `no longer held: ${names}; to read their lists before their next time: admin-mirror sync\n`,
   )
