@@ -29,7 +29,10 @@ export async function run(runtime: Runtime, { from, to }: Options): Promise<numb
   const file = path.resolve(cwd, from)
   openMirrorFile(file).close()
   const report = (message: string) => stderr.write(`${message}\n`)
-  const onTable = (table: string, rows: number) => report(`${table}: ${counted(rows, 'row')}`)
+  const onTable = (table: string, rows: number, left: number) => {
+    const full = left === 0 ? '' : `; a server has no room for ${counted(left, 'column')}: see _json`
+    report(`${table}: ${counted(rows, 'row')}${full}`)
+  }
   // The server first: a wrong address costs nothing.
   const postgres = { ...parsed.value, authority: authority === null ? null : path.resolve(cwd, authority) }
   const server = await connect(postgres, runtime, report)

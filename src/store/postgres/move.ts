@@ -20,8 +20,8 @@ export interface MoveOptions {
   connection: Connection
   server: Server
   signal: AbortSignal
-  /** Called for each table once it is copied. */
-  onTable: (table: string, rows: number) => void
+  /** Called for each table once it is copied. `left`: columns that a server has no room for, so that their values are in `_json` only. */
+  onTable: (table: string, rows: number, left: number) => void
 }
 
 /** Copies a mirror in a file into an empty schema, in one transaction. Throws MirrorError, and InterruptedError after the signal. */
@@ -39,7 +39,11 @@ export async function move({ connection, server, signal, onTable }: MoveOptions)
       const rows = await copyTable({ ask, connection, signal }, table, to, map)
       moved.tables++
       moved.rows += rows
-      onTable(table, rows)
+      onTable(
+        table,
+        rows,
+        [...typesOf(connection, table).keys()].filter((column) => to(column) === null).length,
+      )
     }
     for (const table of ownTables(connection))
       await copy(

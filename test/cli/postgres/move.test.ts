@@ -159,6 +159,18 @@ describe.skipIf(server.missing !== null)('move', { timeout: 60_000 }, () => {
     ).toEqual([{ [cut ?? '']: '7', of_line: '8' }])
   })
 
+  it('says how many columns a server has no room for', async () => {
+    const fields = Array.from({ length: 300 }, (_, index) => [`f${index}`, index])
+    const { rows, move } = await scene(() => [{ id: 1, ...Object.fromEntries(fields) }])
+
+    const full = '; a server has no room for 21 columns: see _json'
+    expect((await move()).stderr).toContain(`orders: 1 row${full}\n`)
+    const read = await rows()
+    expect(
+      await read(`SELECT f278, _json::json ->> 'f299' AS f299 FROM orders JOIN orders_json USING (_row)`),
+    ).toEqual([{ f278: '278', f299: '299' }])
+  })
+
   it('moves nothing where the server swallows rows, and all of it when it is typed again', async () => {
     const { address, rows, move } = await scene(() => items(3))
     const read = await rows()
