@@ -20,14 +20,15 @@ export function withPageContext(error: unknown, job: Job, page: number, token: s
 }
 
 /**
- * The text without each word that holds the token or a piece of it, as it is, percent-encoded, in other case or with
+ * The text without each word that holds the token or a piece of it, as it is, percent-encoded, in base64, in other case or with
  * backslashes: a server may echo the request's headers.
  */
 export function redact(text: string, token: string): string {
   if (token === '') return text
   const pieces = [token, encodeURIComponent(token)].flatMap((one) => piecesOf(folded(one)))
   return text.replace(/\S+/g, (word) => {
-    const read = folded(word)
+    const decoded = word.split(/[^\w+/-]+/).map((part) => Buffer.from(part, 'base64').toString('latin1'))
+    const read = folded([word, ...decoded].join(' '))
     if (!pieces.some((piece) => read.includes(piece))) return word
     // What ends the sentence stays.
     return word.replace(/^.*?([;,.:)\]]{0,3})$/, '[token]$1')
