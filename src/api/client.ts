@@ -16,7 +16,7 @@ export interface ApiOptions extends HttpOptions {
   baseUrl: string
   /** Requests in flight at the same time. */
   concurrency: number
-  rate: RateRules & { maxWaitMs: number }
+  rate: RateRules & { maxWait: number }
   retry: RetryRules
   budgets: BudgetStore
   now: () => number
@@ -98,7 +98,7 @@ function createPageSource(
     if (theirs !== null) clockAhead = now() - theirs
     // Retry-After means a pause where the server fails; one beyond `maxWait` is as a 429.
     const pauseMs = status === 429 || isFailure(status) ? announced.retryAfterMs : null
-    const isThrottled = status === 429 || (pauseMs ?? 0) > rate.maxWaitMs
+    const isThrottled = status === 429 || (pauseMs ?? 0) > rate.maxWait
     return { response, announced: { ...announced, retryAfterMs: pauseMs }, isThrottled }
   }
 

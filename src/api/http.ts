@@ -9,8 +9,8 @@ import { errorOfRequest } from './network-errors.ts'
 import type { Headers } from './rate/headers.ts'
 
 export interface HttpOptions {
-  /** For connecting, sending, and receiving the last byte of the body. */
-  timeoutMs: number
+  /** For connecting, sending, and receiving the last byte of the body. Milliseconds. */
+  timeout: number
   /** After decompression. */
   maxResponseBytes: number
   userAgent: string
@@ -37,7 +37,7 @@ export type HttpGet = (
 /** An idle connection is closed after this time: a router on the way may have forgotten it. */
 const IDLE_MS = 30_000
 
-export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOptions): HttpGet {
+export function createHttpGet({ timeout, maxResponseBytes, userAgent }: HttpOptions): HttpGet {
   const settings = { keepAlive: true, timeout: IDLE_MS }
   const client = got.extend({
     // Those of Node itself may lead through a proxy that the environment names.
@@ -47,7 +47,7 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
     // Two layers of retries multiply: only retry.ts retries.
     retry: { limit: 0 },
     throwHttpErrors: false,
-    timeout: { request: timeoutMs },
+    timeout: { request: timeout },
     headers: {
       // Laravel answers errors in JSON only where this type comes first and alone.
       accept: 'application/json',
@@ -75,7 +75,7 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
       signal.throwIfAborted()
       // got's own errors hold the headers of the request, and so the token: they are never passed on, not even as a cause.
       if (!(error instanceof RequestError)) throw error
-      throw errorOfRequest(error, url, timeoutMs)
+      throw errorOfRequest(error, url, timeout)
     } finally {
       request.destroy()
     }

@@ -13,9 +13,9 @@ const NOT_COMPRESSED = /incorrect header check|Unknown frame descriptor/
 const DAMAGED = /^(?:Z_|ERR__|ZSTD_)/
 
 /** The error of a request that got no whole answer: what happened, and whether that may pass by itself. */
-export function errorOfRequest(error: RequestError, { origin }: URL, timeoutMs: number): KnownError {
+export function errorOfRequest(error: RequestError, { origin }: URL, timeout: number): KnownError {
   if (error.name === 'TimeoutError')
-    return new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
+    return new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeout} ms)`)
   // While the body is read, got puts the real code into the cause only.
   const cause: NodeJS.ErrnoException = error.cause instanceof Error ? error.cause : error
   const code = cause.code ?? error.code

@@ -1,11 +1,12 @@
 import pRetry from 'p-retry'
 import { RetryableError } from '../errors.ts'
 
+/** Delays in milliseconds. */
 export interface RetryRules {
   /** For one page, the first one included. */
   attempts: number
-  minDelayMs: number
-  maxDelayMs: number
+  minDelay: number
+  maxDelay: number
 }
 
 /**
@@ -37,6 +38,6 @@ export function withRetry<T>(
  * from 1), so that jobs that failed together do not retry together.
  */
 export function retryDelay(failures: number, rules: RetryRules, random: () => number): number {
-  const end = Math.min(rules.maxDelayMs, rules.minDelayMs * 2 ** failures)
-  return Math.ceil(rules.minDelayMs + random() * Math.max(end - rules.minDelayMs, 0))
+  const end = Math.min(rules.maxDelay, rules.minDelay * 2 ** failures)
+  return Math.ceil(rules.minDelay + random() * Math.max(end - rules.minDelay, 0))
 }

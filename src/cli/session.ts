@@ -47,12 +47,13 @@ export interface SessionOptions {
 
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { config, runtime, logger: log, acceptAddress, onAnswer, exchange } = options
+  const { api, concurrency, retry, rateLimit, organizations } = config
   const mirror = await openMirror({ config, runtime, log, address: acceptAddress ? 'accept' : 'claim' })
   const { store, tokens, now } = mirror
-  const open = createApi(
-    { ...runtime, ...apiOptions(config), budgets: tokens.budgets, now, onAnswer },
-    exchange,
-  )
+  const shares = organizations.map(({ refresh }) => (refresh === false ? 0 : refresh.share))
+  const rate = { ...rateLimit, refreshPercent: Math.max(0, ...shares) }
+  const limits = { concurrency, retry, rate, budgets: tokens.budgets }
+  const open = createApi({ ...runtime, ...api, ...limits, userAgent: USER_AGENT, now, onAnswer }, exchange)
   const { read, budgetOf } = createCredentials(config, tokens, now)
   const refreshes = createRefreshPlan({ config, store, budgetOf, now })
   return {
@@ -82,25 +83,6 @@ function closedSource(error: unknown): PageSource {
     refusal: async () => (isTokenMissing ? null : known),
     limit: () => null,
     fetchPage: () => Promise.reject(known),
-  }
-}
-
-function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Config) {
-  const shares = organizations.map(({ refresh }) => (refresh === false ? 0 : refresh.share))
-  return {
-    baseUrl: api.baseUrl,
-    timeoutMs: api.timeout,
-    maxResponseBytes: api.maxResponseBytes,
-    userAgent: USER_AGENT,
-    concurrency,
-    rate: {
-      requestsPerMinute: rateLimit.requestsPerMinute,
-      sharePercent: rateLimit.sharePercent,
-      refreshPercent: Math.max(0, ...shares),
-      fallbackWaitMs: rateLimit.fallbackWait,
-      maxWaitMs: rateLimit.maxWait,
-    },
-    retry: { attempts: retry.attempts, minDelayMs: retry.minDelay, maxDelayMs: retry.maxDelay },
   }
 }
 

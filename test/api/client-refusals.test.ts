@@ -70,9 +70,9 @@ it.each<[number, Partial<RetryRules>, number, number]>([
   [1, {}, 1000, 2000],
   [2, {}, 1000, 4000],
   [10_000, {}, 1000, 60_000],
-  [3, { maxDelayMs: 500 }, 1000, 1000],
+  [3, { maxDelay: 500 }, 1000, 1000],
 ])('the delay after failure %i (%j) is between %i and %i ms', (failures, changed, least, most) => {
-  const rules = { attempts: 4, minDelayMs: 1000, maxDelayMs: 60_000, ...changed }
+  const rules = { attempts: 4, minDelay: 1000, maxDelay: 60_000, ...changed }
   const delays = [0, 0.5, 1].map((chance) => retryDelay(failures, rules, () => chance))
 
   expect(delays).toEqual([least, (least + most) / 2, most])

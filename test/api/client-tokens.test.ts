@@ -66,7 +66,7 @@ describe('a 401', () => {
 })
 
 const json = JSON.stringify
-const ONCE = { options: { retry: { attempts: 1, minDelayMs: 1000, maxDelayMs: 1000 } } }
+const ONCE = { options: { retry: { attempts: 1, minDelay: 1000, maxDelay: 1000 } } }
 const echo = (status: number, body: string) => () => foresee(status, body)
 
 describe('the token', () => {

@@ -7,7 +7,7 @@ import { createWire } from './helpers/wire.ts'
 
 const { asked, foresee, createSetting } = createWire()
 
-const ONCE = { options: { retry: { attempts: 1, minDelayMs: 1000, maxDelayMs: 1000 } } }
+const ONCE = { options: { retry: { attempts: 1, minDelay: 1000, maxDelay: 1000 } } }
 
 it('a page is asked for with both headers, JSON first and alone, is returned checked, and tells how far our clock is ahead of the API', async () => {
   const headers = {

@@ -16,16 +16,16 @@ import { listen } from '../helpers/loopback.ts'
 // What a server does to a connection, over real sockets.
 
 const LIMIT = 1_000_000
-const OPTIONS: HttpOptions = { timeoutMs: 20_000, maxResponseBytes: LIMIT, userAgent: 'admin-mirror/0.0.0' }
+const OPTIONS: HttpOptions = { timeout: 20_000, maxResponseBytes: LIMIT, userAgent: 'admin-mirror/0.0.0' }
 const HEADERS = { authorization: 'Bearer s3cr3t-token-of-somebody' }
 
-function ask(url: URL, timeoutMs = OPTIONS.timeoutMs, signal = new AbortController().signal) {
-  return createHttpGet({ ...OPTIONS, timeoutMs })(url, HEADERS, signal)
+function ask(url: URL, timeout = OPTIONS.timeout, signal = new AbortController().signal) {
+  return createHttpGet({ ...OPTIONS, timeout })(url, HEADERS, signal)
 }
 
 /** The error of a request; checks that it holds nothing of the headers. */
-async function errorOf(url: URL, timeoutMs?: number): Promise<unknown> {
-  const outcome: unknown = await ask(url, timeoutMs).catch((error: unknown) => error)
+async function errorOf(url: URL, timeout?: number): Promise<unknown> {
+  const outcome: unknown = await ask(url, timeout).catch((error: unknown) => error)
   expect(inspect(outcome, { depth: 20, showHidden: true })).not.toContain('s3cr3t')
   return outcome
 }

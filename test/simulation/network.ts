@@ -15,7 +15,7 @@ export function createNetwork(
   tell: Tell,
   random: Random,
 ) {
-  const timeoutMs = config.api.timeout
+  const timeout = config.api.timeout
   let sent = 0
 
   /** To the server, and back. */
@@ -33,7 +33,7 @@ export function createNetwork(
         const outcome = server.receive(request, clock.now())
         tell({ kind: 'served', request, outcome })
         process.meet('served')
-        clock.after(outcome.kind === 'silence' ? timeoutMs : random.whole(1, latencyMs), () => {
+        clock.after(outcome.kind === 'silence' ? timeout : random.whole(1, latencyMs), () => {
           process.whenAwake(() => {
             signal.removeEventListener('abort', giveUp)
             process.meet('answer')
@@ -42,7 +42,7 @@ export function createNetwork(
             if (isOver || !process.isAlive()) return
             tell({ kind: 'delivered', request, outcome })
             if (outcome.kind === 'silence')
-              reject(new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`))
+              reject(new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeout} ms)`))
             else if (outcome.kind === 'reset')
               reject(new RetryableError('NETWORK', 'the network failed (ECONNRESET)'))
             else {

@@ -17,7 +17,7 @@ const HALF_SECOND_MS = 500
 /** So long a permit counts: a request may arrive a second later than it was taken, in the same minute as those that follow. */
 const COUNTED_MS = MINUTE_MS + 1000
 
-/** What the configuration says. */
+/** What the configuration says. Times in milliseconds. */
 export interface RateRules {
   /** Our own ceiling: no 60 seconds hold more requests; null is none. */
   requestsPerMinute: number | null
@@ -26,7 +26,7 @@ export interface RateRules {
   /** The part of the budget that refreshes may use. */
   refreshPercent: number
   /** The pause after a 429 that announces none. */
-  fallbackWaitMs: number
+  fallbackWait: number
 }
 
 /** What the processes on a mirror know of one budget; stored with these names. Times are epoch milliseconds. */
@@ -228,9 +228,9 @@ export function afterThrottle(budget: Budget, { at, announced }: Answer, rules: 
   const { window, refused, closedUntil, limit } = budget
   // Of several requests in flight together, only the first shows whether the last pause was long enough.
   const isNews = at >= closedUntil
-  const untold = Math.max((window?.endsAt ?? 0) - at, rules.fallbackWaitMs)
+  const untold = Math.max((window?.endsAt ?? 0) - at, rules.fallbackWait)
   const told = announced.retryAfterMs ?? announced.resetMs ?? untold
-  const grown = isNews ? Math.min(1000 * (2 ** refused - 1), rules.fallbackWaitMs) : 0
+  const grown = isNews ? Math.min(1000 * (2 ** refused - 1), rules.fallbackWait) : 0
   return {
     ...budget,
     refused: refused + (isNews ? 1 : 0),

@@ -21,7 +21,7 @@ import type { RateHeaders } from './headers.ts'
 
 export interface RateLimiterOptions {
   budgetKey: string
-  rules: RateRules & { maxWaitMs: number }
+  rules: RateRules & { maxWait: number }
   store: BudgetStore
   /** Requests in flight at the same time, shared by all rate limiters. */
   slots: LimitFunction
@@ -125,11 +125,11 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
 
   function refusalOf({ closedUntil }: Budget): JobError | null {
     const wait = closedUntil - now()
-    if (wait <= rules.maxWaitMs + ROUNDING_MS) return null
+    if (wait <= rules.maxWait + ROUNDING_MS) return null
     return new JobError(
       'RATE_LIMITED',
       `the server takes no more requests for now, and the wait of ${inWords(wait)} is longer than rateLimit.maxWait ` +
-        `(${inWords(rules.maxWaitMs)}): nothing is sent before ${new Date(closedUntil).toISOString()}, and the next run ` +
+        `(${inWords(rules.maxWait)}): nothing is sent before ${new Date(closedUntil).toISOString()}, and the next run ` +
         `after that continues from here (admin-mirror resume forgets the wait)`,
       String(closedUntil),
     )
@@ -248,7 +248,7 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
 
   return {
     send,
-    /** The error of a job that must not begin, since the server wants a pause beyond `maxWaitMs`; or null. */
+    /** The error of a job that must not begin, since the server wants a pause beyond `maxWait`; or null. */
     refusal: () => inTurn(read).then(() => refusalOf(budget())),
     /** Requests a minute that may be sent, as far as it is known. */
     limit: () => allowedPerMinute(known.budget.limit, rules),

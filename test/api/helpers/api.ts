@@ -12,7 +12,7 @@ export const TOKEN = '12|s3cr3t/t0ken-that-nobody-may-see'
 export const ORDERS = '/api/v1/admin/orders'
 
 const OPTIONS: Omit<ApiOptions, 'baseUrl' | 'now' | 'sleep' | 'budgets'> = {
-  timeoutMs: 30_000,
+  timeout: 30_000,
   maxResponseBytes: 1_000_000,
   userAgent: 'admin-mirror/0.0.0',
   concurrency: 4,
@@ -20,10 +20,10 @@ const OPTIONS: Omit<ApiOptions, 'baseUrl' | 'now' | 'sleep' | 'budgets'> = {
     requestsPerMinute: null,
     sharePercent: 100,
     refreshPercent: 10,
-    fallbackWaitMs: 60_000,
-    maxWaitMs: 900_000,
+    fallbackWait: 60_000,
+    maxWait: 900_000,
   },
-  retry: { attempts: 3, minDelayMs: 1000, maxDelayMs: 60_000 },
+  retry: { attempts: 3, minDelay: 1000, maxDelay: 60_000 },
   random: () => 0,
   // As main.ts does: bytes that have arrived are read.
   yieldToEventLoop: async () => {

@@ -22,7 +22,7 @@ export const RULES: RateRules = {
   requestsPerMinute: null,
   sharePercent: 100,
   refreshPercent: 10,
-  fallbackWaitMs: MINUTE,
+  fallbackWait: MINUTE,
 }
 
 export const NOTHING: RateHeaders = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
@@ -85,7 +85,7 @@ export function createObserver() {
 }
 
 interface Setting {
-  rules?: Partial<RateRules & { maxWaitMs: number }>
+  rules?: Partial<RateRules & { maxWait: number }>
   store?: TestBudgetStore
   slots?: ReturnType<typeof pLimit>
   clock?: ReturnType<typeof createSteppedClock>
@@ -100,7 +100,7 @@ export function createScene({
   budgetKey = 'a',
 }: Setting = {}) {
   const { now, sleep } = clock
-  const all = { ...RULES, maxWaitMs: 15 * MINUTE, ...rules }
+  const all = { ...RULES, maxWait: 15 * MINUTE, ...rules }
   const limiter = createRateLimiter({ budgetKey, rules: all, store, slots, now, sleep })
   return { limiter, clock, store }
 }

@@ -25,7 +25,7 @@ function createModel() {
   const clock = createSteppedClock()
   const store = createBudgetStore()
   const limiters = [0, 1].map(() => {
-    const rules = { requestsPerMinute: CEILING, maxWaitMs: MAX_WAIT }
+    const rules = { requestsPerMinute: CEILING, maxWait: MAX_WAIT }
     return createScene({ clock, store, slots: pLimit(SLOTS), rules }).limiter
   })
   const asked: Asked[] = []

@@ -166,7 +166,7 @@ describe('a pause', () => {
   })
 
   it('of just maxWait is waited for, whatever is added to it; one that is longer is refused at once, with nothing sent', async () => {
-    const { limiter, clock, store } = createScene({ rules: { maxWaitMs: 5 * MINUTE } })
+    const { limiter, clock, store } = createScene({ rules: { maxWait: 5 * MINUTE } })
     store.change('a', { closedUntil: clock.now() + 5 * MINUTE + 1000 })
     expect(await limiter.refusal()).toBeNull()
     const closedUntil = clock.now() + 120 * MINUTE
