@@ -33,8 +33,9 @@ export interface RateRules {
 export interface Budget {
   /** No request leaves before this time. */
   closedUntil: number
-  /** 429s since the last other response. */
+  /** 429s since the last other response, and when the first of them came; null: none has. */
   refused: number
+  refusedSince: number | null
   /** Requests a window, as the server announced last. */
   limit: number | null
   /** Null where no request has begun one, or the last one is over. */
@@ -58,6 +59,7 @@ interface Window {
 export const FRESH: Budget = {
   closedUntil: 0,
   refused: 0,
+  refusedSince: null,
   limit: null,
   window: null,
   sent: [],
@@ -196,7 +198,14 @@ export function afterAnswer(budget: Budget, answer: Answer, rules: RateRules): B
   const pauseMs = announced.retryAfterMs ?? 0
   const closedUntil = pauseMs > 0 ? Math.max(budget.closedUntil, at + pauseMs) : budget.closedUntil
   return withPause(
-    { ...budget, refused: 0, limit, closedUntil, window: windowAfter(budget, answer, rules) },
+    {
+      ...budget,
+      refused: 0,
+      refusedSince: null,
+      limit,
+      closedUntil,
+      window: windowAfter(budget, answer, rules),
+    },
     at,
   )
 }
@@ -234,6 +243,7 @@ export function afterThrottle(budget: Budget, { at, announced }: Answer, rules: 
   return {
     ...budget,
     refused: refused + (isNews ? 1 : 0),
+    refusedSince: budget.refusedSince ?? at,
     limit: announced.limit ?? limit,
     window: null,
     closedUntil: Math.max(closedUntil, at + Math.max(told, grown) + ROUNDING_MS),

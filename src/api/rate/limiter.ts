@@ -58,6 +58,9 @@ const READ_AGAIN_MS = 1000
 
 const ORDER: Readonly<Record<Urgency, number>> = { refresh: 0, walk: 1, older: 2 }
 
+/** A server that takes no request for so long, whatever pauses it asks for, will not do so soon. Milliseconds. */
+const TAKES_NONE_MS = 3_600_000
+
 /** After so long others go like refreshes, which may have the whole budget as their share: else a walk would never end beside them. */
 const BEHIND_REFRESHES_MS = 60_000
 
@@ -123,13 +126,18 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     return isTaken
   }
 
-  function refusalOf({ closedUntil }: Budget): JobError | null {
+  function refusalOf({ closedUntil, refusedSince }: Budget): JobError | null {
     const wait = closedUntil - now()
-    if (wait <= rules.maxWait + ROUNDING_MS) return null
+    const took = refusedSince === null ? 0 : now() - refusedSince
+    const isLong = wait > rules.maxWait + ROUNDING_MS
+    const isEndless = wait > 0 && took > Math.max(rules.maxWait, TAKES_NONE_MS)
+    if (!isLong && !isEndless) return null
+    const why = isLong
+      ? `takes no more requests for now, and the wait of ${inWords(wait)} is longer than rateLimit.maxWait (${inWords(rules.maxWait)})`
+      : `has taken no request for ${inWords(took)}`
     return new JobError(
       'RATE_LIMITED',
-      `the server takes no more requests for now, and the wait of ${inWords(wait)} is longer than rateLimit.maxWait ` +
-        `(${inWords(rules.maxWait)}): nothing is sent before ${new Date(closedUntil).toISOString()}, and the next run ` +
+      `the server ${why}: nothing is sent before ${new Date(closedUntil).toISOString()}, and the next run ` +
         `after that continues from here (admin-mirror resume forgets the wait)`,
       String(closedUntil),
     )
@@ -248,7 +256,7 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
 
   return {
     send,
-    /** The error of a job that must not begin, since the server wants a pause beyond `maxWait`; or null. */
+    /** The error of a job that must not begin, since the server wants a pause beyond `maxWait`, or one after another; or null. */
     refusal: () => inTurn(read).then(() => refusalOf(budget())),
     /** Requests a minute that may be sent, as far as it is known. */
     limit: () => allowedPerMinute(known.budget.limit, rules),

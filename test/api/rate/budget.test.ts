@@ -153,10 +153,10 @@ describe('an answer', () => {
   })
 
   it('never shortens a pause, and ends a row of 429s', () => {
-    const closed = { ...FRESH, refused: 3, closedUntil: NOW + 9000 }
+    const closed = { ...FRESH, refused: 3, refusedSince: NOW - 1, closedUntil: NOW + 9000 }
     const failed = { ...NOTHING, retryAfterMs: 5000 }
 
-    expect(answerTo(closed, failed)).toEqual({ ...closed, refused: 0 })
+    expect(answerTo(closed, failed)).toEqual({ ...closed, refused: 0, refusedSince: null })
   })
 })
 

@@ -186,4 +186,31 @@ describe('a pause', () => {
     })
     expect(await limiter.refusal()).toEqual(one.outcome)
   })
+
+  it('behind another, for more than an hour in all, is refused, too; a request after it may leave, and one that is taken ends that', async () => {
+    const { limiter, clock } = createScene()
+    const throttled = async () => {
+      const one = passing(limiter)
+      await settle()
+      one.throttle({ retryAfterMs: 119_000 })
+      await settle()
+      return one.sent
+    }
+    for (let minutes = 0; minutes <= 60; minutes += 2) {
+      expect([minutes, await throttled(), await limiter.refusal()]).toEqual([minutes, true, null])
+      await clock.pass(2 * MINUTE)
+    }
+
+    expect(await throttled()).toBe(true)
+    const waiting = passing(limiter)
+    await settle()
+    const message = expect.stringMatching(
+      /^the server has taken no request for 62 minutes: nothing is sent before/,
+    )
+    expect(waiting.outcome).toMatchObject({ code: 'RATE_LIMITED', message })
+    await clock.pass(2 * MINUTE)
+    expect(await limiter.refusal()).toBeNull()
+    await hear(limiter)
+    expect([await throttled(), await limiter.refusal()]).toEqual([true, null])
+  })
 })
