@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
 import got, { RequestError } from 'got'
 
 /** What a ping says; the end of its address. */
@@ -72,19 +74,36 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
   }
 }
 
+/** Those of Node itself may lead through a proxy that the environment names. */
+const AGENTS = { http: new HttpAgent(), https: new HttpsAgent() }
+
+/** Nobody needs the answer, which may never end. Bytes. */
+const MOST_READ = 100_000
+
 /** Follows no redirect. Returns why the ping was not delivered (the messages of got and Node may hold the address); null: it was. */
 async function post(url: URL, body: string, userAgent: string, signal: AbortSignal): Promise<string | null> {
+  const enough = new AbortController()
+  const request = got.post(url, {
+    agent: AGENTS,
+    body,
+    headers: { 'content-type': 'text/plain; charset=utf-8', 'user-agent': userAgent },
+    decompress: false,
+    followRedirect: false,
+    throwHttpErrors: false,
+    retry: { limit: 2, methods: ['POST'] },
+    signal: AbortSignal.any([signal, enough.signal]),
+  })
+  let status = 0
+  void request.on('response', ({ statusCode }) => {
+    status = statusCode
+  })
+  void request.on('downloadProgress', ({ transferred }) => {
+    if (transferred > MOST_READ) enough.abort()
+  })
   try {
-    const { statusCode } = await got.post(url, {
-      body,
-      headers: { 'content-type': 'text/plain; charset=utf-8', 'user-agent': userAgent },
-      followRedirect: false,
-      retry: { limit: 2, methods: ['POST'] },
-      signal,
-    })
-    return statusCode < 300 ? null : `status ${statusCode}`
+    await request
   } catch (error) {
-    if (!(error instanceof RequestError)) return 'the network failed'
-    return error.response ? `status ${error.response.statusCode}` : error.code
+    if (!enough.signal.aborted) return error instanceof RequestError ? error.code : 'the network failed'
   }
+  return status < 300 ? null : `status ${status}`
 }

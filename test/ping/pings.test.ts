@@ -91,6 +91,24 @@ describe('pings', () => {
     expect(shaky.asked).toHaveLength(4)
   })
 
+  it('read little of an answer, which may never end', async () => {
+    const watch = await createSwitch(() => ({
+      fault: (response) => {
+        const more = () => {
+          while (response.write(' '.repeat(50_000)));
+        }
+        response.on('drain', more)
+        more()
+      },
+    }))
+    const { pings, ends } = pingsTo(watch.url)
+
+    pings.begin()(null)
+    await pings.idle()
+
+    expect(ends).toEqual(['start sent', 'success sent'])
+  })
+
   it('are not sent once the process is told to stop', async () => {
     const watch = await createSwitch(() => ({ fault: () => {} }))
     const { stop, pings, ends } = pingsTo(watch.url)
