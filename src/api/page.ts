@@ -47,7 +47,7 @@ function parseBody({ body, headers }: Answer): JsonValue {
     const json = parseExact(text)
     if (isUtf8(body)) return json
   } catch (error) {
-    if (error instanceof RangeError) throw notTheList('the answer is nested too deeply')
+    if (error instanceof RangeError) throw notTheList(TOO_DEEP)
     if (breaksOff(text, error as Error))
       throw new RetryableError(
         'BAD_RESPONSE',
@@ -146,17 +146,15 @@ function refuseIfPaged(json: JsonObject, items: number, totals: Collection['tota
 }
 
 function itemOf(value: JsonValue): Item {
-  if (isDeeper(value, DEEPEST)) throw notTheList(`an item is nested deeper than ${DEEPEST} levels`)
-  return { text: JSON.stringify(value), value }
+  try {
+    return { text: JSON.stringify(value), value }
+  } catch {
+    throw notTheList(TOO_DEEP)
+  }
 }
 
-/** SQLite's JSON functions stop at 1,000 levels, and one such row would make every view of its table's lists fail. */
-const DEEPEST = 500
-
-function isDeeper(value: JsonValue, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1))
-}
+/** Thousands of levels, for which the stack has no room. */
+const TOO_DEEP = 'the answer is nested too deeply'
 
 /**
  * The page that a `links.next` names; null at the end of the list. Nothing else of the link is read: each page is asked for at

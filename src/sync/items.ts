@@ -56,10 +56,24 @@ export function isRejectId(id: string): boolean {
 }
 
 function identifyItem(keyPaths: readonly string[], item: Item): ListedItem {
-  const key = isJsonObject(item.value) ? readKey(keyPaths, item.value) : 'is not an object'
+  const key = keyOf(keyPaths, item.value)
   if (typeof key !== 'string') return { item, id: key.id, key }
   const fingerprint = createHash('sha256').update(item.text).digest('base64url')
   return { item, id: `\0${fingerprint}`, reject: key }
+}
+
+/** The key of an item, or why it cannot be a row. */
+function keyOf(keyPaths: readonly string[], value: JsonValue): Key | string {
+  if (!isJsonObject(value)) return 'is not an object'
+  return isDeeper(value, DEEPEST) ? `is nested deeper than ${DEEPEST} levels` : readKey(keyPaths, value)
+}
+
+/** SQLite's JSON functions stop at 1,000 levels, and one such row would make every view of its table's lists fail. */
+const DEEPEST = 500
+
+function isDeeper(value: JsonValue, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1))
 }
 
 /** Identifies an item of a list. */

@@ -134,7 +134,8 @@ async function compare(options: CompareOptions): Promise<Differences> {
       for (const [index, item] of items.entries()) {
         const before = seen.get(item.id)
         if (!before || !compareItem(item, stored[index], number)) continue
-        if (!sameJson(parseExact(before.text), item.item.value, ignore)) continue
+        const { text, value } = item.item
+        if (before.text !== text && !sameJson(parseExact(before.text), value, ignore)) continue
         seen.delete(item.id)
         report(before.difference)
       }

@@ -47,7 +47,17 @@ describe('the key of an item', () => {
 
 const page = (...texts: string[]) => pageOf(texts, { number: 4 })
 
+/** An item with a list in a list, and so on. */
+const deep = (levels: number) => `{"id":${levels},"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
+
 describe('the items of a page', () => {
+  it('have a reason instead of a key where no view could read them', () => {
+    expect(identifyItems(jobOf(), page(deep(499), deep(500)))).toMatchObject([
+      { id: '499' },
+      { reject: 'is nested deeper than 500 levels' },
+    ])
+  })
+
   it.each([
     ['written otherwise', '{ "total": 2e1, "id": 1.0 }'],
     ['with its key as a text', '{"id":"1","total":20}'],
