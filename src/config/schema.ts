@@ -273,6 +273,8 @@ export const FileSchema = mapping({
 
 export type FileConfig = z.output<typeof FileSchema>
 
+const OF_MIRROR = ['', '-wal', '-shm', '-journal']
+
 /** Reports what breaks a rule that involves more than one key. Reads the plain values, so that no problem hides others. */
 export function checkAcrossKeys(
   { database: mirror = '../data/mirror.db', publish, collections, organizations }: Mapping,
@@ -282,8 +284,8 @@ export function checkAcrossKeys(
   const placeOf = (path: unknown) => resolve(dirname(file), String(path))
   if (publish !== undefined && isPostgresAddress(String(mirror)))
     report(['publish'], 'copies a mirror in a file, and this one is on a server')
-  if (publish !== undefined && placeOf(publish) === placeOf(mirror))
-    report(['publish'], 'is the file of database')
+  if (publish !== undefined && OF_MIRROR.some((end) => placeOf(publish) === placeOf(mirror) + end))
+    report(['publish'], 'is the file of database, or one of those that SQLite keeps beside it')
 
   const names = collectionNames(mappingOf(collections))
   for (const [index, name] of names.entries())

@@ -44,6 +44,7 @@ describe('a configuration is refused, at its place and in words, with', () => {
     ['publish: b.db\ndatabase: postgres://a@b/c', '7:1  publish', 'copies a mirror in a file'],
     ['database: postgress://a@b/c', '7:1  database', 'must be like postgres://user@host'],
     ['publish: ../data/./mirror.db', '7:1  publish', 'the file of database'],
+    ['publish: ../data/mirror.db-journal', '7:1  publish', 'SQLite keeps beside it'],
     // What YAML and JSON tools make of 0644: in octal, others may write who may not read.
     ['publishMode: 420', '7:1  publishMode', 'file mode in octal digits'],
     ['ping: https://me@hc.example.com/a', '7:1  ping', 'an http or https address'],
