@@ -77,7 +77,8 @@ export function createPublisher(options: PublisherOptions) {
     } catch (error) {
       if (error instanceof InterruptedError) return
       const reason = error instanceof Error ? error.message : String(error)
-      logger.warn({ event: 'publish_failed', file, reason }, `nothing was published: ${reason}`)
+      // An error: with `--quiet` nothing else would say it.
+      logger.error({ event: 'publish_failed', file, reason }, `nothing was published: ${reason}`)
       failed = { at, tookMs: now() - at }
       mayHaveNews = true
       await tell(reason)
