@@ -137,6 +137,18 @@ it.each<[ErrorCode, minutes: number[], warnings: number]>([
   },
 )
 
+it('a wait that lists share is told of one, and again after five minutes', () => {
+  const { clock, told, reporter } = createLogged()
+  for (const minute of [0, 1, 6]) {
+    clock.now = minute * 60_000
+    for (const reason of ['one limit', 'one limit', 'another'])
+      reporter.observe(jobOf())({ kind: 'wait', reason, until: clock.now + 50_000 })
+  }
+
+  const levels = ['info', 'debug', 'info']
+  expect(told.map(({ level }) => level)).toEqual([...levels, 'debug', 'debug', 'debug', ...levels])
+})
+
 it('a wait beyond maxWait is told once of each budget', () => {
   const { told, reporter } = createLogged()
   for (const opensAt of ['1000', '1000', '5400']) {

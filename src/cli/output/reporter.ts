@@ -20,19 +20,22 @@ export interface ReporterOptions {
 /** A shorter wait only spreads requests as usual, and is logged for debugging only. */
 const LOGGED_WAIT_MS = 5000
 
-/** A fault that all lists have at once is told as one of one list, not of each, and after this long again. */
+/** What all lists meet at once, a fault or a wait, is told as one of one list, not of each, and after this long again. */
 const TOLD_AGAIN_MS = 300_000
 
 export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
   const toldAt = new Map<string, number>()
 
-  /** Whether such a fault was told lately, of any list; else it is now. */
-  function isTold(event: 'retry' | 'finish', code: ErrorCode, shared = ''): boolean {
-    const key = `${event} ${code} ${shared}`
-    const last = toldAt.get(key) ?? Number.NEGATIVE_INFINITY
-    if (ERRORS[code].ofAll && Math.abs(now() - last) < TOLD_AGAIN_MS) return true
-    toldAt.set(key, now())
+  /** Whether this was told lately, of any list; else it is now. */
+  function wasTold(what: string): boolean {
+    const last = toldAt.get(what) ?? Number.NEGATIVE_INFINITY
+    if (Math.abs(now() - last) < TOLD_AGAIN_MS) return true
+    toldAt.set(what, now())
     return false
+  }
+
+  function isTold(event: 'retry' | 'finish', code: ErrorCode, shared = ''): boolean {
+    return ERRORS[code].ofAll === true && wasTold(`${event} ${code} ${shared}`)
   }
 
   /** Whether why a run failed was told lately. */
@@ -70,7 +73,7 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
           case 'wait': {
             const { reason, until } = event
             const time = new Date(until).toISOString()
-            const level = until - now() >= LOGGED_WAIT_MS ? 'info' : 'debug'
+            const level = until - now() >= LOGGED_WAIT_MS && !wasTold(`wait ${reason}`) ? 'info' : 'debug'
             log[level]({ event: 'waiting', reason, until: time }, `waiting until ${time}: ${reason}`)
             return
           }
