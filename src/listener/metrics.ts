@@ -26,7 +26,8 @@ export async function metricsText(
     Number(stalled === null),
   )
   gauge('usable', '1 while the mirror can be used, else 0.').set(Number(unusable === null))
-  if (status === null) return registry.metrics()
+  const text = async () => `${await registry.metrics()}${await counters.text()}`
+  if (status === null) return text()
   gauge('info', 'Version of admin-mirror.', ['version']).set({ version: status.program_version }, 1)
   gauge('check_exit_code', 'What "status --check" exits with: 0 if all is well.').set(status.check_exit_code)
   const held = gauge(
@@ -60,7 +61,7 @@ export async function metricsText(
     overdue === null ? null : Number(overdue),
   )
   ofLists('removals_held_rows', 'Rows whose removal the brake holds back.', (job) => job.removals_held)
-  return `${await registry.metrics()}${await counters.text()}`
+  return text()
 }
 
 function secondsOf(time: string | null): number | null {

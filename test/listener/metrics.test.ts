@@ -52,6 +52,16 @@ it('a scrape has times in seconds, 1 for what is so, and no line for what is not
   ])
 })
 
+it('a scrape has what this process did while the mirror cannot be read', async () => {
+  const counters = createCounters()
+  counters.request('acme', 200)
+
+  const text = await metricsText(null, { stalled: null, unusable: 'away' }, counters)
+
+  expect(text).toContain('usable 0\n')
+  expect(text).toContain('requests_total{organization="acme",status="200"} 1\n')
+})
+
 it('a scrape keeps its format whatever a name holds', async () => {
   const lines = await scrape([listOf('a"b\\c\nd\u202e')])
 
