@@ -78,7 +78,7 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   if (REFUSES_SETTINGS.test(message)) return new MirrorError(`${server} ${BEHIND_POOLER}`)
   if (ALL_IN_USE.test(message))
     return new MirrorError(
-      `${server} answers no statement of this process: its tables may be locked (see pg_locks), or it has too much to do`,
+      `${server} answers no statement of this process: the network may be cut, its tables may be locked (see pg_locks), or it has too much to do`,
     )
   if (isAway(error))
     return new MirrorError(
