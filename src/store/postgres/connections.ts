@@ -1,9 +1,10 @@
+import { once } from 'node:events'
 import { Client, type ClientBase, Pool, type QueryConfig, type QueryResult, types } from 'pg'
 import { systemCode } from '../../errors.ts'
 import { type Rule, type Statement, timeOf, withParameters } from '../core/sql.ts'
 import { clientConfig, type PostgresAddress } from './address.ts'
 import { storable } from './storable.ts'
-import type { Patience } from './waiting.ts'
+import { type Patience, unless } from './waiting.ts'
 
 // The connections of a process, and how statements of rules are sent on them.
 
@@ -30,11 +31,12 @@ const LOOK_AFTER_MS = 15_000
 /** Of a small statement that nobody watches. */
 const BOUNDED = { query_timeout: 10_000 }
 
-/** The longest that a statement may take after the signal. */
-const STATEMENT_WHEN_STOPPING_MS = 3000
+/** The longest that a statement, or a connection, is waited for after the signal, and how often statements are looked at then. */
+const MOST_WHEN_STOPPING_MS = 3000
+const WATCH_WHEN_STOPPING_MS = 1000
 
 /** Opens connections that give up a statement whose server does not work on it any more, so that no process waits for it forever. */
-export function createConnections(address: PostgresAddress, { elapsed, every, signal }: Patience) {
+export function createConnections(address: PostgresAddress, { elapsed, sleep, every, signal }: Patience) {
   const config = clientConfig(address)
   /** The number of the server's process for each connection. A pooler tells pg another one. */
   const backends = new WeakMap<ClientBase, number>()
@@ -57,16 +59,25 @@ export function createConnections(address: PostgresAddress, { elapsed, every, si
   /** When the statement of a connection began. */
   const inFlight = new Map<ClientBase, number>()
 
+  const stopEnding = every(WATCH_WHEN_STOPPING_MS, () => {
+    if (!signal.aborted) return
+    for (const [client, since] of inFlight) if (elapsed() - since > MOST_WHEN_STOPPING_MS) destroy(client)
+  })
+
   const stopWatching = every(WATCH_EVERY_MS, () => {
-    for (const [client, since] of inFlight) {
-      const ms = elapsed() - since
-      if (signal.aborted && ms > STATEMENT_WHEN_STOPPING_MS) destroy(client)
-      else if (ms > LOOK_AFTER_MS)
+    for (const [client, since] of inFlight)
+      if (elapsed() - since > LOOK_AFTER_MS)
         void isLost(client).then((found) => {
           if (found && inFlight.get(client) === since) destroy(client)
         })
-    }
   })
+  /** What pg comes to, but for a server that is away after the signal. */
+  const unlessStopped = <T>(task: Promise<T>) =>
+    unless(async (over) => {
+      if (!signal.aborted) await once(signal, 'abort', { signal: over })
+      await sleep(MOST_WHEN_STOPPING_MS, over)
+      throw new Error('Connection terminated since the process is to stop')
+    }, task)
 
   /** Whether the server is not at work on a connection, or is gone. It may be where it lets nobody else in. */
   async function isLost(client: ClientBase): Promise<boolean> {
@@ -85,7 +96,11 @@ export function createConnections(address: PostgresAddress, { elapsed, every, si
 
   return {
     async open(): Promise<Connection> {
-      const client = await pool.connect()
+      const connecting = pool.connect()
+      const client = await unlessStopped(connecting).catch((error: unknown) => {
+        connecting.then((late) => late.release(true)).catch(() => {})
+        throw error
+      })
       const query: Query = async (sent) => {
         inFlight.set(client, elapsed())
         try {
@@ -97,8 +112,9 @@ export function createConnections(address: PostgresAddress, { elapsed, every, si
       return { query, ask: askBy(query), release: (isBroken) => client.release(isBroken) }
     },
     async close(): Promise<void> {
-      await pool.end()
+      await unlessStopped(pool.end()).catch(() => {})
       stopWatching()
+      stopEnding()
     },
   }
 }

@@ -39,6 +39,21 @@ describe.skipIf(server.missing !== null)('a statement that the server ends each 
 })
 
 describe.skipIf(server.missing !== null)('a statement that gets no answer', () => {
+  it('is not waited for once the process is to stop, where there is no connection for it either', async () => {
+    const address = newSchema(server)
+    const proxy = await startProxy(address.port)
+    const stop = new AbortController()
+    const connected = await connectServer({ ...address, port: proxy.port }, shortPatience(stop.signal))
+    // A second statement needs a connection of its own.
+    connected.once(one('SELECT pg_sleep(0.2)')).catch(() => {})
+    proxy.freeze()
+    const statement = connected.once(one('SELECT 1'))
+    stop.abort()
+
+    await expect(statement).rejects.toThrow(/cannot be reached .*the process is to stop/)
+    await connected.close()
+  })
+
   it('is sent again once the server does not work on it any more, and no sooner', async () => {
     const address = newSchema(server)
     const proxy = await startProxy(address.port)
