@@ -9,7 +9,6 @@ import { holdsMirror, makeSchema } from '../store/postgres/migrate.ts'
 import { isUnknownName, meaningOfSql, stream, withPlaceholders } from '../store/postgres/query.ts'
 import type { WorkQueue } from '../store/postgres/queue.ts'
 import { connectServer, measureClock, runnerOn, type Server } from '../store/postgres/server.ts'
-import { unless } from '../store/postgres/waiting.ts'
 import type { Database, OpenOptions } from './mirror.ts'
 import { noMirror } from './place.ts'
 import type { Reader } from './reading.ts'
@@ -41,11 +40,16 @@ export async function openServer(
     // The next statement reports a server that is away.
     measureClock(server).catch(() => {})
   })
-  const within = <T>(ms: number, task: Promise<T>) =>
-    unless(async (over) => {
-      await runtime.sleep(ms, over)
+  /** Makes a task reject after a time, in which it goes on. */
+  const within = async <T>(ms: number, task: Promise<T>): Promise<T> => {
+    const over = new AbortController()
+    const late = runtime.sleep(ms, over.signal).then(() => {
       throw new MirrorError(`${serverAt(server.address)} does not answer; it is waited for`)
-    }, task)
+    })
+    // The loser of the race may reject later.
+    for (const one of [late, task]) one.catch(() => {})
+    return Promise.race([late, task]).finally(() => over.abort())
+  }
   let queue: WorkQueue | null = null
   return {
     runner: runnerOn(server, { now: server.clock.now, signal: runtime.signal }),

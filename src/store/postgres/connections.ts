@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { Client, type ClientBase, Pool, type QueryConfig, type QueryResult, types } from 'pg'
 import { systemCode } from '../../errors.ts'
 import { type Rule, type Statement, timeOf, withParameters } from '../core/sql.ts'
 import { clientConfig, type PostgresAddress } from './address.ts'
 import { storable } from './storable.ts'
-import { type Patience, unless } from './waiting.ts'
+import type { Patience } from './waiting.ts'
 
 // The connections of a process, and how statements of rules are sent on them.
 
@@ -36,7 +35,7 @@ const MOST_WHEN_STOPPING_MS = 3000
 const WATCH_WHEN_STOPPING_MS = 1000
 
 /** Opens connections that give up a statement whose server does not work on it any more, so that no process waits for it forever. */
-export function createConnections(address: PostgresAddress, { elapsed, sleep, every, signal }: Patience) {
+export function createConnections(address: PostgresAddress, { elapsed, every, signal }: Patience) {
   const config = clientConfig(address)
   /** The number of the server's process for each connection. A pooler tells pg another one. */
   const backends = new WeakMap<ClientBase, number>()
@@ -59,11 +58,24 @@ export function createConnections(address: PostgresAddress, { elapsed, sleep, ev
   /** When the statement of a connection began. */
   const inFlight = new Map<ClientBase, number>()
 
+  /** What is waited for of pg, by how to give it up, and since when. */
+  const waits = new Map<(error: Error) => void, number>()
+
+  /** Waits for pg; once the process is to stop, not for long. What is given up goes on. */
+  function bounded<T>(task: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      waits.set(reject, elapsed())
+      task.then(resolve, reject).finally(() => waits.delete(reject))
+    })
+  }
+
   const stopEnding = every(WATCH_WHEN_STOPPING_MS, () => {
     if (!signal.aborted) return
-    for (const [client, since] of inFlight) if (elapsed() - since > MOST_WHEN_STOPPING_MS) destroy(client)
+    const from = elapsed() - MOST_WHEN_STOPPING_MS
+    for (const [client, since] of inFlight) if (since < from) destroy(client)
+    for (const [giveUp, since] of waits)
+      if (since < from) giveUp(new Error('Connection terminated since the process is to stop'))
   })
-
   const stopWatching = every(WATCH_EVERY_MS, () => {
     for (const [client, since] of inFlight)
       if (elapsed() - since > LOOK_AFTER_MS)
@@ -71,13 +83,6 @@ export function createConnections(address: PostgresAddress, { elapsed, sleep, ev
           if (found && inFlight.get(client) === since) destroy(client)
         })
   })
-  /** What pg comes to, but for a server that is away after the signal. */
-  const unlessStopped = <T>(task: Promise<T>) =>
-    unless(async (over) => {
-      if (!signal.aborted) await once(signal, 'abort', { signal: over })
-      await sleep(MOST_WHEN_STOPPING_MS, over)
-      throw new Error('Connection terminated since the process is to stop')
-    }, task)
 
   /** Whether the server is not at work on a connection, or is gone. It may be where it lets nobody else in. */
   async function isLost(client: ClientBase): Promise<boolean> {
@@ -97,7 +102,7 @@ export function createConnections(address: PostgresAddress, { elapsed, sleep, ev
   return {
     async open(): Promise<Connection> {
       const connecting = pool.connect()
-      const client = await unlessStopped(connecting).catch((error: unknown) => {
+      const client = await bounded(connecting).catch((error: unknown) => {
         connecting.then((late) => late.release(true)).catch(() => {})
         throw error
       })
@@ -112,7 +117,7 @@ export function createConnections(address: PostgresAddress, { elapsed, sleep, ev
       return { query, ask: askBy(query), release: (isBroken) => client.release(isBroken) }
     },
     async close(): Promise<void> {
-      await unlessStopped(pool.end()).catch(() => {})
+      await bounded(pool.end()).catch(() => {})
       stopWatching()
       stopEnding()
     },

@@ -18,15 +18,6 @@ export interface Patience {
   report?: ((message: string) => void) | undefined
 }
 
-/** What a task comes to, unless `late` rejects before, which ends with the signal that it is given. The task goes on. */
-export function unless<T>(late: (over: AbortSignal) => Promise<never>, task: Promise<T>): Promise<T> {
-  const over = new AbortController()
-  const limit = late(over.signal)
-  // The loser of the race may reject later.
-  for (const one of [limit, task]) one.catch(() => {})
-  return Promise.race([limit, task]).finally(() => over.abort())
-}
-
 const FIRST_WAIT_MS = 250
 const LONGEST_WAIT_MS = 5000
 const REPORT_EVERY_MS = 60_000

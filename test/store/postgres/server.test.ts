@@ -43,15 +43,34 @@ describe.skipIf(server.missing !== null)('a statement that gets no answer', () =
     const address = newSchema(server)
     const proxy = await startProxy(address.port)
     const stop = new AbortController()
-    const connected = await connectServer({ ...address, port: proxy.port }, shortPatience(stop.signal))
+    const ticks: (() => void)[] = []
+    let ms = 0
+    const connected = await connectServer(
+      { ...address, port: proxy.port },
+      {
+        ...shortPatience(stop.signal),
+        elapsed: () => ms,
+        every(_often, task) {
+          ticks.push(task)
+          return () => {}
+        },
+      },
+    )
+    const pass = () => {
+      ms += 4000
+      for (const tick of ticks) tick()
+    }
     // A second statement needs a connection of its own.
     connected.once(one('SELECT pg_sleep(0.2)')).catch(() => {})
     proxy.freeze()
     const statement = connected.once(one('SELECT 1'))
     stop.abort()
 
+    pass()
     await expect(statement).rejects.toThrow(/cannot be reached .*the process is to stop/)
-    await connected.close()
+    const closed = connected.close()
+    pass()
+    await closed
   })
 
   it('is sent again once the server does not work on it any more, and no sooner', async () => {
