@@ -42,7 +42,7 @@ export interface Dialect {
   taken(names: readonly string[]): Rule<string | null>
   /** How a statement reads lines of values. */
   lines(columns: Columns): Lines
-  /** Gives columns of tables, perhaps none, other types before others are added. It may drop these views, which read them: the caller makes them again. */
+  /** Gives columns of tables other types. It may drop these views, which read them: the caller makes them again. */
   retype(tables: readonly string[], columns: readonly Column[], views: readonly string[]): Rule<void>
   /** Makes a view, or makes it anew. */
   makeView(name: string, select: string): Rule<void>

@@ -134,7 +134,7 @@ export function* changeColumns(
   const types = new Map([...keys, ...values].map(({ name, type }) => [name, type]))
   const added = changed.filter(({ name }) => !types.has(name))
   const retyped = changed.filter(({ name, type }) => types.has(name) && types.get(name) !== type)
-  yield* dialect.retype(tables, retyped, yield* viewNames(collection))
+  if (retyped.length > 0) yield* dialect.retype(tables, retyped, yield* viewNames(collection))
   yield* exec([
     ...tables.flatMap((table) =>
       added.map(

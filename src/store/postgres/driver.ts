@@ -116,17 +116,12 @@ function jsonValue(_name: string, value: unknown): unknown {
   return typeof value === 'string' ? storable(value) : value
 }
 
-/** PostgreSQL changes no type of a column that a view reads. Views are locked before their tables, as those who read them do: the other order is a deadlock. */
+/** PostgreSQL changes no type of a column that a view reads. */
 function* retype(
   tables: readonly string[],
   columns: readonly Column[],
   views: readonly string[],
 ): Rule<void> {
-  if (columns.length === 0) {
-    // LOCK TABLE would lock what a view reads, too. This changes nothing.
-    yield* exec(views.map((view) => `ALTER VIEW IF EXISTS ${quoted(view)} RESET (check_option)`))
-    return
-  }
   const actions = columns.map(
     ({ name, type }) =>
       `ALTER COLUMN ${quoted(name)} TYPE ${SQL_TYPES[type]} USING ${quoted(name)}::${SQL_TYPES[type]}`,

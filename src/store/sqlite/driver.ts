@@ -86,7 +86,7 @@ export const SQLITE: Dialect = {
     },
   }),
   *retype(tables, columns) {
-    if (columns.length > 0) for (const table of tables) yield* rebuildTable(table, columns)
+    for (const table of tables) yield* rebuildTable(table, columns)
   },
   *makeView(name, select) {
     const wanted = `CREATE VIEW ${quoted(name)} AS\n${select}`
