@@ -169,7 +169,7 @@ function nextPage(next: unknown, currentPage: number): number | null {
   // As a text: PHP reads 02 or 2.0 as page 1.
   if (named.length === 1 && named[0] === String(currentPage + 1)) return currentPage + 1
   // The rest of the link is not shown, since it may repeat what was sent.
-  const found = named.every((page) => /^\d{1,15}$/.test(page)) ? named.join(' and ') : ''
+  const found = named.every((page) => /^\d{1,15}$/.test(page)) ? named.slice(0, 2).join(' and ') : ''
   throw refused(`names page ${found || 'none'} instead of page ${currentPage + 1}`)
 }
 

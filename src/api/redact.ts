@@ -27,7 +27,9 @@ export function redact(text: string, token: string): string {
   if (token === '') return text
   const pieces = [token, encodeURIComponent(token)].flatMap((one) => piecesOf(folded(one)))
   return text.replace(/\S+/g, (word) => {
-    const decoded = word.split(/[^\w+/-]+/).map((part) => Buffer.from(part, 'base64').toString('latin1'))
+    // Four letters are three bytes, from wherever it begins.
+    const parts = word.split(/[^\w+/-]+/).flatMap((part) => [0, 1, 2, 3].map((begin) => part.slice(begin)))
+    const decoded = parts.map((part) => Buffer.from(part, 'base64').toString('latin1'))
     const read = folded([word, ...decoded].join(' '))
     if (!pieces.some((piece) => read.includes(piece))) return word
     // What ends the sentence stays.

@@ -109,6 +109,7 @@ describe('the token', () => {
     ['other case', TOKEN.toUpperCase(), '[token]'],
     ['its encoding, in small letters', `/login?t=${encodeURIComponent(TOKEN).toLowerCase()}&x`, '[token]'],
     ['its base64, as in a header', `"got":"Basic ${btoa(`me:${TOKEN}`)}",`, '"got":"Basic [token],'],
+    ['its base64, in an address', `/login/${btoa(TOKEN)}`, '[token]'],
     ['a slash as PHP writes it', TOKEN.slice(3, 15).replace('/', '\\/'), '[token]'],
     ['its end, and of a sentence', `(it was ${TOKEN.slice(9)}); let`, '(it was [token]); let'],
     ['12 characters of its beginning', `${TOKEN.slice(0, 12)}...`, '[token]...'],
