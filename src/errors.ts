@@ -26,7 +26,7 @@ const FACTS = {
   },
   RATE_LIMITED: {
     exitCode: 1,
-    meaning: 'the server asks for a longer wait than rateLimit.maxWait',
+    meaning: 'the server takes no requests for longer than rateLimit.maxWait',
     passes: true,
     ofAll: true,
   },

@@ -17,6 +17,9 @@ const HALF_SECOND_MS = 500
 /** So long a permit counts: a request may arrive a second later than it was taken, in the same minute as those that follow. */
 const COUNTED_MS = MINUTE_MS + 1000
 
+/** Who asks so long after the end of a pause begins a row of 429s anew. */
+const SAME_ROW_MS = 600_000
+
 /** What the configuration says. Times in milliseconds. */
 export interface RateRules {
   /** Our own ceiling: no 60 seconds hold more requests; null is none. */
@@ -33,9 +36,8 @@ export interface RateRules {
 export interface Budget {
   /** No request leaves before this time. */
   closedUntil: number
-  /** 429s since the last other response, and when the first of them came; null: none has. */
-  refused: number
-  refusedSince: number | null
+  /** The 429s in a row; null: the last response was none. */
+  refused: Refused | null
   /** Requests a window, as the server announced last. */
   limit: number | null
   /** Null where no request has begun one, or the last one is over. */
@@ -44,6 +46,14 @@ export interface Budget {
   sent: readonly (readonly [number, number])[]
   /** When a refresh left last. */
   refreshedAt: number
+}
+
+/** 429s, one after the pause of another. */
+interface Refused {
+  count: number
+  /** When the first one came, and how long the last one asked to wait. */
+  since: number
+  until: number
 }
 
 /** A window of the server's limit, as far as its answers show it. */
@@ -58,8 +68,7 @@ interface Window {
 
 export const FRESH: Budget = {
   closedUntil: 0,
-  refused: 0,
-  refusedSince: null,
+  refused: null,
   limit: null,
   window: null,
   sent: [],
@@ -90,7 +99,7 @@ export function allowedPerMinute(
 
 /** The budget without what is over, or lies further in the future than it can: then the clock was set back. */
 export function asOfNow(
-  { closedUntil, window, sent, ...rest }: Budget,
+  { closedUntil, window, sent, refused, ...rest }: Budget,
   { requestsPerMinute }: RateRules,
   now: number,
 ): Budget {
@@ -100,11 +109,18 @@ export function asOfNow(
   return {
     ...rest,
     closedUntil: isClosed ? closedUntil : 0,
+    refused: isRow(refused, closedUntil, now) ? refused : null,
     window: isCurrent ? window : null,
     sent: counted
       .map(([end, count]) => [Math.min(end, now + HALF_SECOND_MS), count] as const)
       .filter(([end]) => end + COUNTED_MS > now),
   }
+}
+
+/** Whether a 429 that comes now would be one more of a row: not after `resume`, which opens the budget early, nor where nobody has asked for long. */
+function isRow(refused: Refused | null, closedUntil: number, now: number): boolean {
+  if (refused === null || refused.since > now || now >= refused.until + SAME_ROW_MS) return false
+  return refused.until <= now || closedUntil >= refused.until
 }
 
 /** What a request has to wait for. */
@@ -198,14 +214,7 @@ export function afterAnswer(budget: Budget, answer: Answer, rules: RateRules): B
   const pauseMs = announced.retryAfterMs ?? 0
   const closedUntil = pauseMs > 0 ? Math.max(budget.closedUntil, at + pauseMs) : budget.closedUntil
   return withPause(
-    {
-      ...budget,
-      refused: 0,
-      refusedSince: null,
-      limit,
-      closedUntil,
-      window: windowAfter(budget, answer, rules),
-    },
+    { ...budget, refused: null, limit, closedUntil, window: windowAfter(budget, answer, rules) },
     at,
   )
 }
@@ -234,18 +243,19 @@ function windowAfter(
  * longer. One that is refused again and again waits longer each time.
  */
 export function afterThrottle(budget: Budget, { at, announced }: Answer, rules: RateRules): Budget {
-  const { window, refused, closedUntil, limit } = budget
+  const { window, refused, limit } = budget
   // Of several requests in flight together, only the first shows whether the last pause was long enough.
-  const isNews = at >= closedUntil
+  const isNews = at >= budget.closedUntil
   const untold = Math.max((window?.endsAt ?? 0) - at, rules.fallbackWait)
   const told = announced.retryAfterMs ?? announced.resetMs ?? untold
-  const grown = isNews ? Math.min(1000 * (2 ** refused - 1), rules.fallbackWait) : 0
+  const count = refused?.count ?? 0
+  const grown = isNews ? Math.min(1000 * (2 ** count - 1), rules.fallbackWait) : 0
+  const closedUntil = Math.max(budget.closedUntil, at + Math.max(told, grown) + ROUNDING_MS)
   return {
     ...budget,
-    refused: refused + (isNews ? 1 : 0),
-    refusedSince: budget.refusedSince ?? at,
+    refused: { count: count + (isNews ? 1 : 0), since: refused?.since ?? at, until: closedUntil },
     limit: announced.limit ?? limit,
     window: null,
-    closedUntil: Math.max(closedUntil, at + Math.max(told, grown) + ROUNDING_MS),
+    closedUntil,
   }
 }

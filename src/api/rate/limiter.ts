@@ -126,9 +126,9 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     return isTaken
   }
 
-  function refusalOf({ closedUntil, refusedSince }: Budget): JobError | null {
+  function refusalOf({ closedUntil, refused }: Budget): JobError | null {
     const wait = closedUntil - now()
-    const took = refusedSince === null ? 0 : now() - refusedSince
+    const took = refused === null ? 0 : now() - refused.since
     const isLong = wait > rules.maxWait + ROUNDING_MS
     const isEndless = wait > 0 && took > Math.max(rules.maxWait, TAKES_NONE_MS)
     if (!isLong && !isEndless) return null

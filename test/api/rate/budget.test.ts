@@ -26,6 +26,9 @@ function budgetWith(window: Partial<Window> | null, others: Partial<Budget> = {}
   return { ...FRESH, limit: 60, window: window && whole, ...others }
 }
 
+/** So many 429s in a row, whose last pause ends now. */
+const row = (count: number) => ({ count, since: NOW - MINUTE, until: NOW })
+
 function waitOf(budget: Partial<Budget>, changed: Partial<RateRules> = {}, urgency: Urgency = 'walk') {
   const rules = { ...RULES, ...changed }
   const wait = waitFor(asOfNow({ ...FRESH, ...budget }, rules, NOW), rules, NOW, urgency)
@@ -153,10 +156,10 @@ describe('an answer', () => {
   })
 
   it('never shortens a pause, and ends a row of 429s', () => {
-    const closed = { ...FRESH, refused: 3, refusedSince: NOW - 1, closedUntil: NOW + 9000 }
+    const closed = { ...FRESH, refused: row(3), closedUntil: NOW + 9000 }
     const failed = { ...NOTHING, retryAfterMs: 5000 }
 
-    expect(answerTo(closed, failed)).toEqual({ ...closed, refused: 0, refusedSince: null })
+    expect(answerTo(closed, failed)).toEqual({ ...closed, refused: null })
   })
 })
 
@@ -169,23 +172,39 @@ describe('a 429', () => {
     ['until its reset', { resetMs: 10_000 }, FRESH, 10_000],
     ['the fallback, when it says nothing', {}, FRESH, 60_000],
     ['the rest of a longer window, when it says nothing', {}, budgetWith({ endsAt: NOW + 61_000 }), 61_000],
-    ['a second, when the second in a row says 0', { retryAfterMs: 0 }, { ...FRESH, refused: 1 }, 1000],
-    ['the fallback, when many say 0', { retryAfterMs: 0 }, { ...FRESH, refused: 99 }, 60_000],
+    ['a second, when the second in a row says 0', { retryAfterMs: 0 }, { ...FRESH, refused: row(1) }, 1000],
+    ['the fallback, when many say 0', { retryAfterMs: 0 }, { ...FRESH, refused: row(99) }, 60_000],
   ])('closes the budget for %s, and a second more', (_case, announcement, before, wait) => {
     const { closedUntil, refused, window } = throttled(announcement, before)
 
     expect({ closedUntil, refused, window }).toEqual({
       closedUntil: NOW + wait + 1000,
-      refused: before.refused + 1,
+      refused: {
+        count: (before.refused?.count ?? 0) + 1,
+        since: before.refused?.since ?? NOW,
+        until: closedUntil,
+      },
       window: null,
     })
+  })
+
+  it.each<[string, Partial<Budget>, number, boolean]>([
+    ['while its pause lasts', { closedUntil: NOW }, -1, true],
+    ['soon after its pause', {}, 9 * MINUTE, true],
+    ['long after its pause', {}, 10 * MINUTE, false],
+    ['once `resume` has ended its pause', { closedUntil: 0 }, -1, false],
+    ['before it, as the clock was set back', { closedUntil: NOW }, -2 * MINUTE, false],
+  ])('begins a row, or adds to it: %s', (_case, budget, later, isRow) => {
+    const before = { ...FRESH, refused: row(3), ...budget }
+
+    expect(asOfNow(before, RULES, NOW + later).refused).toEqual(isRow ? row(3) : null)
   })
 
   it('of several in flight together neither lengthens the pause nor shortens it', () => {
     const first = throttled({ retryAfterMs: 5000, limit: 60 }, FRESH)
 
     expect(throttled({ retryAfterMs: 5000 }, first)).toEqual(first)
-    expect(first).toMatchObject({ closedUntil: NOW + 6000, refused: 1, limit: 60 })
+    expect(first).toMatchObject({ closedUntil: NOW + 6000, refused: { count: 1 }, limit: 60 })
   })
 })
 
