@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import got, { RequestError } from 'got'
+import got, { type PlainResponse, RequestError } from 'got'
+import pRetry from 'p-retry'
 
 /** What a ping says; the end of its address. */
 export type PingKind = 'start' | 'success' | 'fail'
@@ -77,33 +78,39 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
 /** Those of Node itself may lead through a proxy that the environment names. */
 const AGENTS = { http: new HttpAgent(), https: new HttpsAgent() }
 
-/** Nobody needs the answer, which may never end. Bytes. */
-const MOST_READ = 100_000
+const RETRIES = { retries: 2, minTimeout: 500 }
 
 /** Follows no redirect. Returns why the ping was not delivered (the messages of got and Node may hold the address); null: it was. */
 async function post(url: URL, body: string, userAgent: string, signal: AbortSignal): Promise<string | null> {
-  const enough = new AbortController()
-  const request = got.post(url, {
-    agent: AGENTS,
-    body,
-    headers: { 'content-type': 'text/plain; charset=utf-8', 'user-agent': userAgent },
-    decompress: false,
-    followRedirect: false,
-    throwHttpErrors: false,
-    retry: { limit: 2, methods: ['POST'] },
-    signal: AbortSignal.any([signal, enough.signal]),
-  })
-  let status = 0
-  void request.on('response', ({ statusCode }) => {
-    status = statusCode
-  })
-  void request.on('downloadProgress', ({ transferred }) => {
-    if (transferred > MOST_READ) enough.abort()
-  })
-  try {
-    await request
-  } catch (error) {
-    if (!enough.signal.aborted) return error instanceof RequestError ? error.code : 'the network failed'
+  const send = async () => {
+    const request = got.stream.post(url, {
+      agent: AGENTS,
+      body,
+      headers: { 'content-type': 'text/plain; charset=utf-8', 'user-agent': userAgent },
+      followRedirect: false,
+      retry: { limit: 0 },
+      throwHttpErrors: false,
+      signal,
+    })
+    // One that comes when nobody waits for the request any more would end the process.
+    request.on('error', () => {})
+    try {
+      const [{ statusCode }] = (await once(request, 'response')) as [PlainResponse]
+      if (statusCode >= 300) throw new Error(`status ${statusCode}`)
+    } finally {
+      // Nobody needs the rest of the answer, which may never end.
+      request.destroy()
+    }
   }
-  return status < 300 ? null : `status ${status}`
+  try {
+    await pRetry(send, {
+      ...RETRIES,
+      signal,
+      shouldRetry: ({ error }) => !/^status (?:3|4(?!08|29))/.test(error.message),
+    })
+    return null
+  } catch (error) {
+    if (error instanceof RequestError) return error.code
+    return error instanceof Error && error.message.startsWith('status') ? error.message : 'the network failed'
+  }
 }

@@ -91,9 +91,13 @@ describe('pings', () => {
     expect(shaky.asked).toHaveLength(4)
   })
 
-  it('read little of an answer, which may never end', async () => {
+  it.each([
+    [200, 'sent'],
+    [404, 'status 404'],
+  ])('read nothing of an answer, which may never end: %d', async (status, end) => {
     const watch = await createSwitch(() => ({
       fault: (response) => {
+        response.writeHead(status)
         const more = () => {
           while (response.write(' '.repeat(50_000)));
         }
@@ -106,7 +110,7 @@ describe('pings', () => {
     pings.begin()(null)
     await pings.idle()
 
-    expect(ends).toEqual(['start sent', 'success sent'])
+    expect(ends).toEqual([`start ${end}`, `success ${end}`])
   })
 
   it('are not sent once the process is told to stop', async () => {
