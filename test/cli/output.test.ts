@@ -144,9 +144,10 @@ it('a wait that lists share is told of one, and again after five minutes', () =>
     for (const reason of ['one limit', 'one limit', 'another'])
       reporter.observe(jobOf())({ kind: 'wait', reason, until: clock.now + 50_000 })
   }
+  reporter.observe(jobOf())({ kind: 'wait', reason: 'one limit', until: clock.now + 900_000 })
 
   const levels = ['info', 'debug', 'info']
-  expect(told.map(({ level }) => level)).toEqual([...levels, 'debug', 'debug', 'debug', ...levels])
+  expect(told.map(({ level }) => level)).toEqual([...levels, 'debug', 'debug', 'debug', ...levels, 'info'])
 })
 
 it('a wait beyond maxWait is told once of each budget', () => {

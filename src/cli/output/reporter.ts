@@ -73,7 +73,9 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
           case 'wait': {
             const { reason, until } = event
             const time = new Date(until).toISOString()
-            const level = until - now() >= LOGGED_WAIT_MS && !wasTold(`wait ${reason}`) ? 'info' : 'debug'
+            // One that ends much later is told, too.
+            const what = `wait ${Math.floor(until / TOLD_AGAIN_MS)} ${reason}`
+            const level = until - now() >= LOGGED_WAIT_MS && !wasTold(what) ? 'info' : 'debug'
             log[level]({ event: 'waiting', reason, until: time }, `waiting until ${time}: ${reason}`)
             return
           }
