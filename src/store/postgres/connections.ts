@@ -30,7 +30,7 @@ const LOOK_AFTER_MS = 15_000
 /** Of a small statement that nobody watches. */
 const BOUNDED = { query_timeout: 10_000 }
 
-/** The longest that a statement, or a connection, is waited for after the signal, and how often statements are looked at then. */
+/** What has taken longer is given up once the process is to stop, and how often that is looked at then. */
 const MOST_WHEN_STOPPING_MS = 3000
 const WATCH_WHEN_STOPPING_MS = 1000
 
