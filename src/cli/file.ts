@@ -29,15 +29,7 @@ export async function openFile(file: string, runtime: Runtime): Promise<Database
       return unwritableNow(file)
     },
     facts: async () => readFileFacts(connection, runtime.isAlive, runtime.now()),
-    async close() {
-      try {
-        // As the last connection would: what `forget` has overwritten stays readable in the log until that is cut.
-        connection.pragma('wal_checkpoint(TRUNCATE)')
-      } catch {
-        // What was written is in the log, and whatever keeps it there, such as a full disk, was told.
-      }
-      connection.close()
-    },
+    close: async () => void connection.close(),
   }
 }
 

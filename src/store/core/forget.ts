@@ -103,7 +103,7 @@ export type Forgetting = ReturnType<typeof createForgetting>
 
 /** Deletes what the mirror holds of jobs and organizations. */
 export function createForgetting(
-  { dialect, now, writing, inBatches }: Runner,
+  { dialect, now, writing, inBatches, cutLog }: Runner,
   leases: Pick<Leases, 'take' | 'release'>,
 ) {
   return {
@@ -131,6 +131,7 @@ export function createForgetting(
         }
         const end = isConfigured ? 'UPDATE sync_jobs SET rows = 0' : 'DELETE FROM sync_jobs'
         await owned(() => run(`${end} WHERE ${OF_JOB}`, job))
+        await cutLog?.()
         return gone
       } finally {
         await leases.release(owner)

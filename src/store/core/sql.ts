@@ -85,6 +85,8 @@ export interface Runner {
   writing<T>(begin: () => Rule<T>): Promise<T>
   /** Runs batches until one returns true. Returns false if the signal to stop came before that; the first batch runs even then. */
   inBatches(batch: () => Promise<boolean>): Promise<boolean>
+  /** Of a file: empties its log, as far as no reader needs it. What was deleted stays readable there till then. */
+  cutLog?(): Promise<void>
   /** Makes the statistics by which people's queries are planned, where the database does not do so itself. */
   analyze?(): Promise<void>
 }

@@ -89,6 +89,11 @@ export function runnerOn(connection: Connection, patience: Patience): Runner & {
         if (signal.aborted) return false
       }
     },
+    cutLog: async () =>
+      translatingErrors(file, () => {
+        assertSameFiles()
+        connection.pragma('wal_checkpoint(TRUNCATE)')
+      }),
     async analyze() {
       for (const table of await writing(tablesToAnalyze))
         if (!signal.aborted)
