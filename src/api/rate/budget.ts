@@ -51,9 +51,10 @@ export interface Budget {
 /** 429s, one after the pause of another. */
 interface Refused {
   count: number
-  /** When the first one came, and how long the last one asked to wait. */
+  /** When the first one came, until when the last one asked to wait, and whether that was waited for. */
   since: number
   until: number
+  isOver: boolean
 }
 
 /** A window of the server's limit, as far as its answers show it. */
@@ -109,7 +110,7 @@ export function asOfNow(
   return {
     ...rest,
     closedUntil: isClosed ? closedUntil : 0,
-    refused: isRow(refused, closedUntil, now) ? refused : null,
+    refused: refused && rowAsOfNow(refused, closedUntil, now),
     window: isCurrent ? window : null,
     sent: counted
       .map(([end, count]) => [Math.min(end, now + HALF_SECOND_MS), count] as const)
@@ -117,10 +118,12 @@ export function asOfNow(
   }
 }
 
-/** Whether a 429 that comes now would be one more of a row: not after `resume`, which opens the budget early, nor where nobody has asked for long. */
-function isRow(refused: Refused | null, closedUntil: number, now: number): boolean {
-  if (refused === null || refused.since > now || now >= refused.until + SAME_ROW_MS) return false
-  return refused.until <= now || closedUntil >= refused.until
+/** A row of 429s as long as the next one would add to it: not after `resume`, which takes its pause away, nor where nobody has asked for long. */
+function rowAsOfNow(refused: Refused, closedUntil: number, now: number): Refused | null {
+  const { since, until, isOver } = refused
+  const isLifted = !isOver && closedUntil < until
+  if (isLifted || since > now || now >= until + SAME_ROW_MS) return null
+  return { ...refused, isOver: isOver || now >= until }
 }
 
 /** What a request has to wait for. */
@@ -253,7 +256,12 @@ export function afterThrottle(budget: Budget, { at, announced }: Answer, rules: 
   const closedUntil = Math.max(budget.closedUntil, at + Math.max(told, grown) + ROUNDING_MS)
   return {
     ...budget,
-    refused: { count: count + (isNews ? 1 : 0), since: refused?.since ?? at, until: closedUntil },
+    refused: {
+      count: count + (isNews ? 1 : 0),
+      since: refused?.since ?? at,
+      until: closedUntil,
+      isOver: false,
+    },
     limit: announced.limit ?? limit,
     window: null,
     closedUntil,

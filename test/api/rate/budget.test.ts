@@ -27,7 +27,7 @@ function budgetWith(window: Partial<Window> | null, others: Partial<Budget> = {}
 }
 
 /** So many 429s in a row, whose last pause ends now. */
-const row = (count: number) => ({ count, since: NOW - MINUTE, until: NOW })
+const row = (count: number, isOver = false) => ({ count, since: NOW - MINUTE, until: NOW, isOver })
 
 function waitOf(budget: Partial<Budget>, changed: Partial<RateRules> = {}, urgency: Urgency = 'walk') {
   const rules = { ...RULES, ...changed }
@@ -183,21 +183,22 @@ describe('a 429', () => {
         count: (before.refused?.count ?? 0) + 1,
         since: before.refused?.since ?? NOW,
         until: closedUntil,
+        isOver: false,
       },
       window: null,
     })
   })
 
-  it.each<[string, Partial<Budget>, number, boolean]>([
-    ['while its pause lasts', { closedUntil: NOW }, -1, true],
-    ['soon after its pause', {}, 9 * MINUTE, true],
-    ['long after its pause', {}, 10 * MINUTE, false],
-    ['once `resume` has ended its pause', { closedUntil: 0 }, -1, false],
-    ['before it, as the clock was set back', { closedUntil: NOW }, -2 * MINUTE, false],
-  ])('begins a row, or adds to it: %s', (_case, budget, later, isRow) => {
-    const before = { ...FRESH, refused: row(3), ...budget }
-
-    expect(asOfNow(before, RULES, NOW + later).refused).toEqual(isRow ? row(3) : null)
+  it.each<[string, Budget['refused'], closedUntil: number, later: number, Budget['refused']]>([
+    ['while its pause lasts', row(3), NOW, -1, row(3)],
+    ['after its pause', row(3), NOW, 1, row(3, true)],
+    ['after its pause, with a request', row(3, true), 0, 9 * MINUTE, row(3, true)],
+    ['long after its pause', row(3, true), 0, 10 * MINUTE, null],
+    ['once `resume` has ended its pause', row(3), 0, -1, null],
+    ['after a pause that `resume` has ended', row(3), 0, 1, null],
+    ['before it, as the clock was set back', row(3), NOW, -2 * MINUTE, null],
+  ])('begins a row, or adds to it: %s', (_case, refused, closedUntil, later, after) => {
+    expect(asOfNow({ ...FRESH, refused, closedUntil }, RULES, NOW + later).refused).toEqual(after)
   })
 
   it('of several in flight together neither lengthens the pause nor shortens it', () => {
