@@ -25,17 +25,16 @@ const TOLD_AGAIN_MS = 300_000
 
 export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
   const toldAt = new Map<string, number>()
+  /** The end of the wait that was told last, by its reason. */
+  const toldUntil = new Map<string, number>()
 
-  /** Whether this was told lately, of any list; else it is now. */
-  function wasTold(what: string): boolean {
-    const last = toldAt.get(what) ?? Number.NEGATIVE_INFINITY
-    if (Math.abs(now() - last) < TOLD_AGAIN_MS) return true
-    toldAt.set(what, now())
-    return false
-  }
-
+  /** Whether such a fault was told lately, of any list; else it is now. */
   function isTold(event: 'retry' | 'finish', code: ErrorCode, shared = ''): boolean {
-    return ERRORS[code].ofAll === true && wasTold(`${event} ${code} ${shared}`)
+    const key = `${event} ${code} ${shared}`
+    const last = toldAt.get(key) ?? Number.NEGATIVE_INFINITY
+    if (ERRORS[code].ofAll && Math.abs(now() - last) < TOLD_AGAIN_MS) return true
+    toldAt.set(key, now())
+    return false
   }
 
   /** Whether why a run failed was told lately. */
@@ -73,9 +72,10 @@ export function createReporter({ now, logger, onRefresh }: ReporterOptions) {
           case 'wait': {
             const { reason, until } = event
             const time = new Date(until).toISOString()
-            // One that ends much later is told, too.
-            const what = `wait ${Math.floor(until / TOLD_AGAIN_MS)} ${reason}`
-            const level = until - now() >= LOGGED_WAIT_MS && !wasTold(what) ? 'info' : 'debug'
+            const last = toldUntil.get(reason) ?? Number.NEGATIVE_INFINITY
+            const isNews = Math.abs(until - last) >= TOLD_AGAIN_MS
+            const level = until - now() >= LOGGED_WAIT_MS && isNews ? 'info' : 'debug'
+            if (level === 'info') toldUntil.set(reason, until)
             log[level]({ event: 'waiting', reason, until: time }, `waiting until ${time}: ${reason}`)
             return
           }
