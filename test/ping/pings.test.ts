@@ -75,7 +75,6 @@ describe('pings', () => {
       headers: { 'retry-after': '0' },
     }))
     const moved = await createSwitch(() => ({ status: 302, headers: { location: shaky.url } }))
-    // One that speaks no TLS is not asked again.
     const mute = pingsTo(shaky.url.replace('http:', 'https:'))
     const [first, second] = [pingsTo(shaky.url), pingsTo(moved.url)]
 
