@@ -17,9 +17,6 @@ const HALF_SECOND_MS = 500
 /** So long a permit counts: a request may arrive a second later than it was taken, in the same minute as those that follow. */
 const COUNTED_MS = MINUTE_MS + 1000
 
-/** Who asks so long after the end of a pause begins a row of 429s anew. */
-const SAME_ROW_MS = 600_000
-
 /** What the configuration says. Times in milliseconds. */
 export interface RateRules {
   /** Our own ceiling: no 60 seconds hold more requests; null is none. */
@@ -36,8 +33,8 @@ export interface RateRules {
 export interface Budget {
   /** No request leaves before this time. */
   closedUntil: number
-  /** The 429s in a row; null: the last response was none. */
-  refused: Refused | null
+  /** 429s since the last other response. */
+  refused: number
   /** Requests a window, as the server announced last. */
   limit: number | null
   /** Null where no request has begun one, or the last one is over. */
@@ -46,15 +43,6 @@ export interface Budget {
   sent: readonly (readonly [number, number])[]
   /** When a refresh left last. */
   refreshedAt: number
-}
-
-/** 429s, one after the pause of another. */
-interface Refused {
-  count: number
-  /** When the first one came, until when the last one asked to wait, and whether that was waited for. */
-  since: number
-  until: number
-  isOver: boolean
 }
 
 /** A window of the server's limit, as far as its answers show it. */
@@ -69,7 +57,7 @@ interface Window {
 
 export const FRESH: Budget = {
   closedUntil: 0,
-  refused: null,
+  refused: 0,
   limit: null,
   window: null,
   sent: [],
@@ -100,7 +88,7 @@ export function allowedPerMinute(
 
 /** The budget without what is over, or lies further in the future than it can: then the clock was set back. */
 export function asOfNow(
-  { closedUntil, window, sent, refused, ...rest }: Budget,
+  { closedUntil, window, sent, ...rest }: Budget,
   { requestsPerMinute }: RateRules,
   now: number,
 ): Budget {
@@ -110,20 +98,11 @@ export function asOfNow(
   return {
     ...rest,
     closedUntil: isClosed ? closedUntil : 0,
-    refused: refused && rowAsOfNow(refused, closedUntil, now),
     window: isCurrent ? window : null,
     sent: counted
       .map(([end, count]) => [Math.min(end, now + HALF_SECOND_MS), count] as const)
       .filter(([end]) => end + COUNTED_MS > now),
   }
-}
-
-/** A row of 429s as long as the next one would add to it: not after `resume`, which takes its pause away, nor where nobody has asked for long. */
-function rowAsOfNow(refused: Refused, closedUntil: number, now: number): Refused | null {
-  const { since, until, isOver } = refused
-  const isLifted = !isOver && closedUntil < until
-  if (isLifted || since > now || now >= until + SAME_ROW_MS) return null
-  return { ...refused, isOver: isOver || now >= until }
 }
 
 /** What a request has to wait for. */
@@ -217,7 +196,7 @@ export function afterAnswer(budget: Budget, answer: Answer, rules: RateRules): B
   const pauseMs = announced.retryAfterMs ?? 0
   const closedUntil = pauseMs > 0 ? Math.max(budget.closedUntil, at + pauseMs) : budget.closedUntil
   return withPause(
-    { ...budget, refused: null, limit, closedUntil, window: windowAfter(budget, answer, rules) },
+    { ...budget, refused: 0, limit, closedUntil, window: windowAfter(budget, answer, rules) },
     at,
   )
 }
@@ -246,24 +225,17 @@ function windowAfter(
  * longer. One that is refused again and again waits longer each time.
  */
 export function afterThrottle(budget: Budget, { at, announced }: Answer, rules: RateRules): Budget {
-  const { window, refused, limit } = budget
+  const { window, refused, closedUntil, limit } = budget
   // Of several requests in flight together, only the first shows whether the last pause was long enough.
-  const isNews = at >= budget.closedUntil
+  const isNews = at >= closedUntil
   const untold = Math.max((window?.endsAt ?? 0) - at, rules.fallbackWait)
   const told = announced.retryAfterMs ?? announced.resetMs ?? untold
-  const count = refused?.count ?? 0
-  const grown = isNews ? Math.min(1000 * (2 ** count - 1), rules.fallbackWait) : 0
-  const closedUntil = Math.max(budget.closedUntil, at + Math.max(told, grown) + ROUNDING_MS)
+  const grown = isNews ? Math.min(1000 * (2 ** refused - 1), rules.fallbackWait) : 0
   return {
     ...budget,
-    refused: {
-      count: count + (isNews ? 1 : 0),
-      since: refused?.since ?? at,
-      until: closedUntil,
-      isOver: false,
-    },
+    refused: refused + (isNews ? 1 : 0),
     limit: announced.limit ?? limit,
     window: null,
-    closedUntil,
+    closedUntil: Math.max(closedUntil, at + Math.max(told, grown) + ROUNDING_MS),
   }
 }

@@ -58,7 +58,7 @@ const READ_AGAIN_MS = 1000
 
 const ORDER: Readonly<Record<Urgency, number>> = { refresh: 0, walk: 1, older: 2 }
 
-/** A server that takes no request for so long, whatever pauses it asks for, will not do so soon. Milliseconds. */
+/** A server that answers with nothing but 429s for so long, whatever pauses it asks for, will not do otherwise soon. Milliseconds. */
 const TAKES_NONE_MS = 3_600_000
 
 /** After so long others go like refreshes, which may have the whole budget as their share: else a walk would never end beside them. */
@@ -80,6 +80,10 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
   /** Aborted to make whoever waits look again. */
   let woken = new AbortController()
   let notedUntil = 0
+
+  const patience = Math.max(rules.maxWait, TAKES_NONE_MS)
+  /** When the first and the last of the 429s came that this process met one after another; null: none. */
+  let refused: { since: number; at: number } | null = null
 
   const budget = () => asOfNow(known.budget, rules, now())
 
@@ -126,11 +130,11 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     return isTaken
   }
 
-  function refusalOf({ closedUntil, refused }: Budget): JobError | null {
+  function refusalOf({ closedUntil }: Budget): JobError | null {
     const wait = closedUntil - now()
-    const took = refused === null ? 0 : now() - refused.since
+    const took = refused === null ? 0 : refused.at - refused.since
     const isLong = wait > rules.maxWait + ROUNDING_MS
-    const isEndless = wait > 0 && took > Math.max(rules.maxWait, TAKES_NONE_MS)
+    const isEndless = wait > 0 && took > patience
     if (!isLong && !isEndless) return null
     const why = isLong
       ? `takes no more requests for now, and the wait of ${inWords(wait)} is longer than rateLimit.maxWait (${inWords(rules.maxWait)})`
@@ -239,7 +243,10 @@ export function createRateLimiter({ budgetKey, rules, store, slots, now, sleep }
     try {
       const heard = await request()
       isThrottled = heard.isThrottled
-      const answer = { leftAt, at: now(), announced: heard.announced }
+      const at = now()
+      const since = refused && at - refused.at <= patience ? refused.since : at
+      refused = isThrottled ? { since, at } : null
+      const answer = { leftAt, at, announced: heard.announced }
       const change = (before: Budget) => (isThrottled ? afterThrottle : afterAnswer)(before, answer, rules)
       const before = budget()
       // Most answers show nothing new. A pause is always written: `resume` may have lifted the one that is known here.
