@@ -56,16 +56,10 @@ export function isRejectId(id: string): boolean {
 }
 
 function identifyItem(keyPaths: readonly string[], item: Item): ListedItem {
-  const key = keyOf(keyPaths, item.value)
+  const key = isJsonObject(item.value) ? readKey(keyPaths, item.value) : 'is not an object'
   if (typeof key !== 'string') return { item, id: key.id, key }
   const fingerprint = createHash('sha256').update(item.text).digest('base64url')
   return { item, id: `\0${fingerprint}`, reject: key }
-}
-
-/** The key of an item, or why it cannot be a row. */
-function keyOf(keyPaths: readonly string[], value: JsonValue): Key | string {
-  if (!isJsonObject(value)) return 'is not an object'
-  return isDeeper(value, DEEPEST) ? `is nested deeper than ${DEEPEST} levels` : readKey(keyPaths, value)
 }
 
 /** SQLite's JSON functions stop at 1,000 levels, and one such row would make every view of its table's lists fail. */
@@ -99,6 +93,7 @@ const LONGEST_ID_BYTES = 2400
  * @param paths The dotted paths of the key's fields.
  */
 export function readKey(paths: readonly string[], item: JsonObject): Key | string {
+  if (isDeeper(item, DEEPEST)) return `is nested deeper than ${DEEPEST} levels`
   const parts: KeyPart[] = []
   for (const path of paths) {
     const part = keyPart(fieldAt(item, path.split('.')))
