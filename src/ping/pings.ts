@@ -78,8 +78,6 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
 /** Those of Node itself may lead through a proxy that the environment names. */
 const AGENTS = { http: new HttpAgent(), https: new HttpsAgent() }
 
-const RETRIES = { retries: 2, minTimeout: 500 }
-
 /** Follows no redirect. Returns why the ping was not delivered (the messages of got and Node may hold the address); null: it was. */
 async function post(url: URL, body: string, userAgent: string, signal: AbortSignal): Promise<string | null> {
   const send = async () => {
@@ -103,11 +101,7 @@ async function post(url: URL, body: string, userAgent: string, signal: AbortSign
     }
   }
   try {
-    await pRetry(send, {
-      ...RETRIES,
-      signal,
-      shouldRetry: ({ error }) => !/^status (?:3|4(?!08|29))/.test(error.message),
-    })
+    await pRetry(send, { retries: 2, minTimeout: 500, signal })
     return null
   } catch (error) {
     if (error instanceof RequestError) return error.code
