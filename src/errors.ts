@@ -33,10 +33,7 @@ const FACTS = {
   SERVER_ERROR: { exitCode: 1, meaning: 'the server failed', passes: true, ofAll: true },
   NETWORK: { exitCode: 1, meaning: 'the server could not be reached', passes: true, ofAll: true },
   TIMEOUT: { exitCode: 1, meaning: 'no whole answer came within api.timeout', passes: true, ofAll: true },
-  BAD_RESPONSE: {
-    exitCode: 1,
-    meaning: 'an answer was not the list',
-  },
+  BAD_RESPONSE: { exitCode: 1, meaning: 'an answer was not the list' },
   LINK_REFUSED: { exitCode: 1, meaning: 'links.next is not the next page, or is missing' },
   INCOMPLETE: { exitCode: 5, meaning: 'the list ended before its own total' },
   CONFIGURATION: {

@@ -61,17 +61,15 @@ export function parseYaml(file: string, text: string): ConfigYaml {
   }
 
   function read(): unknown {
-    let isWrong = false
+    const before = problems.size
     const wrong =
       'an alias (*name) stands for nothing, itself or too much, or << for no mapping: write it out, or in quotes'
     visit(document, {
       Alias(_key, node) {
-        if (node.resolve(document)) return
-        isWrong = true
-        report(node.range?.[0] ?? 0, '', wrong)
+        if (!node.resolve(document)) report(node.range?.[0] ?? 0, '', wrong)
       },
     })
-    if (isWrong) return end()
+    if (problems.size > before) return end()
     try {
       // Throws for a merge key (<<) of anything but mappings, and for aliases that multiply.
       const values: unknown = document.toJS({ maxAliasCount: 10_000 })

@@ -1,6 +1,4 @@
 import { once } from 'node:events'
-import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
 import got, { type PlainResponse, RequestError } from 'got'
 import pRetry from 'p-retry'
 
@@ -75,14 +73,12 @@ export function createPings({ address, userAgent, verdict, onEnd, signal }: Ping
   }
 }
 
-/** Those of Node itself may lead through a proxy that the environment names. */
-const AGENTS = { http: new HttpAgent(), https: new HttpsAgent() }
-
 /** Follows no redirect. Returns why the ping was not delivered (the messages of got and Node may hold the address); null: it was. */
 async function post(url: URL, body: string, userAgent: string, signal: AbortSignal): Promise<string | null> {
   const send = async () => {
     const request = got.stream.post(url, {
-      agent: AGENTS,
+      // Node's own may lead through a proxy that the environment names.
+      agent: { http: false, https: false },
       body,
       headers: { 'content-type': 'text/plain; charset=utf-8', 'user-agent': userAgent },
       followRedirect: false,
