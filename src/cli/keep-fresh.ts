@@ -1,6 +1,6 @@
 import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
 import type { WorkerScheduler } from '../schedule/workers.ts'
-import { keyOf, type RefreshPlan } from './refresh-plan.ts'
+import { listKey, type RefreshPlan } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import type { ConfiguredJob } from './selection.ts'
 
@@ -30,7 +30,7 @@ const AGAIN_AFTER_MS = 60_000
 export async function keepFresh(options: KeepFreshOptions): Promise<void> {
   const { jobs, read, plan, scheduler, signal } = options
   const { now, sleep } = options.runtime
-  const byKey = new Map(jobs.map((job) => [keyOf(job.list), job]))
+  const byKey = new Map(jobs.map((job) => [listKey(job.list), job]))
   const failedAt = new Map<PlannedJob, number>()
   const everies = jobs.flatMap(({ list }) => list.organization.refresh || [])
   // In between, what was sent for newest ends may be carried, and older pages have their turn.
@@ -38,7 +38,7 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
 
   /** Whether a list is read already, belongs to no schedule of this process, or could not be begun a moment ago. */
   function isTaken(list: ConfiguredJob): boolean {
-    const job = byKey.get(keyOf(list))
+    const job = byKey.get(listKey(list))
     if (!job || scheduler.isRunning(job)) return true
     const since = now() - (failedAt.get(job) ?? Number.NEGATIVE_INFINITY)
     // A time in the future was noted before the clock was set back.
@@ -52,7 +52,7 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
     // Of workers that share a mirror one has the budget. Another one may still be at a list of it: both are charged.
     const isOurs = scheduler.hasBudget?.(budget) ?? true
     const list = isOurs && !signal.aborted ? plan.next(budget, isTaken) : null
-    const job = list && byKey.get(keyOf(list))
+    const job = list && byKey.get(listKey(list))
     if (!job) return false
     let hasFailed = true
     await scheduler.runBetween(job, async () => {

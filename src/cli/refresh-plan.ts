@@ -30,7 +30,7 @@ const READ_EVERY_MS_A_LIST = 2
 
 /** What the lists of a configuration share for refreshes, and which of them is read next. */
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions) {
-  const lists = new Map(config.organizations.flatMap(listsOf).map((list) => [keyOf(list.job), list]))
+  const lists = new Map(config.organizations.flatMap(listsOf).map((list) => [listKey(list.job), list]))
   const budgets = Map.groupBy(lists.values(), ({ budget }) => budget)
   // Of several percentages that organizations configure for one budget, the first counts.
   const shares = new Map([...budgets].map(([key, [first]]) => [key, useOf(key, first?.percent ?? 0)]))
@@ -65,7 +65,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     budgets: [...budgets.keys()],
     /** Null for a list that is only walked whole. */
     policyOf(job: ConfiguredJob): RefreshPolicy | null {
-      const list = lists.get(keyOf(job))
+      const list = lists.get(listKey(job))
       const share = list && shares.get(list.budget)
       if (!share) return null
       const { every, budget } = list
@@ -96,13 +96,13 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     },
     /** Notes the source of a job's pages, which knows the rate limit. */
     watch(job: ConfiguredJob, source: PageSource) {
-      const list = lists.get(keyOf(job))
+      const list = lists.get(listKey(job))
       if (list) sources.set(list.budget, source)
     },
   }
 }
 
 /** Tells lists apart. */
-export function keyOf({ organization, collection }: ConfiguredJob): string {
+export function listKey({ organization, collection }: ConfiguredJob): string {
   return jobKey(organization.id, collection.name)
 }

@@ -3,10 +3,10 @@ import { isDue } from '../schedule/due.ts'
 import type { SchedulerEvents } from '../schedule/scheduler.ts'
 import { startWorker, type WorkerScheduler } from '../schedule/workers.ts'
 import { lastRuns } from '../store/core/runs.ts'
-import { jobKey } from '../text.ts'
 import type { RunOne } from './commands/start.ts'
 import type { PlannedJob } from './keep-fresh.ts'
 import type { OpenMirror } from './mirror.ts'
+import { listKey } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import type { CommandSession } from './session.ts'
 
@@ -40,10 +40,10 @@ export async function startSharing(
   }
   const queue = await openQueue(onError)
   const jobs = planned.map((job) => {
-    const { organization, collection } = job.list
+    const { organization } = job.list
     return {
       ...job,
-      key: jobKey(organization.id, collection.name),
+      key: listKey(job.list),
       budget: session.budgetOf(organization),
       isRefreshed: organization.refresh !== false,
       run: () => runOnce(job, sharing),

@@ -76,7 +76,7 @@ export function createLeases(options: LeaseOptions) {
         yield* run(NOTE_BEAT, { name, at: timeOf(now()), startedAt, configuration })
         // By their epochs: one that is taken meanwhile has another one.
         for (const { epoch, ...job } of yield* all<JobNames & { epoch: number }>(NAMED, { name }))
-          if (!inHand.has(keyOf(job))) yield* releaseJob(job, epoch)
+          if (!inHand.has(jobKey(job.organization, job.collection))) yield* releaseJob(job, epoch)
       })
       saidAt = elapsed()
     } catch (error) {
@@ -122,7 +122,7 @@ export function createLeases(options: LeaseOptions) {
       isVerify: boolean,
       begin?: () => Rule<T>,
     ): Promise<(T & { epoch: number }) | null> {
-      const key = keyOf(job)
+      const key = jobKey(job.organization, job.collection)
       if (inHand.has(key)) return null
       inHand.add(key)
       let isOurs = false
@@ -160,7 +160,7 @@ export function createLeases(options: LeaseOptions) {
         isInDoubt = true
         throw error
       } finally {
-        inHand.delete(keyOf(job))
+        inHand.delete(jobKey(job.organization, job.collection))
       }
     },
     beat,
@@ -222,10 +222,6 @@ const TAKE = `
     retry_since = NULL, retry_until = NULL, retry_error = NULL
   WHERE job.owner IS NULL OR job.owner = excluded.owner OR job.epoch = :former::bigint
 `
-
-function keyOf({ organization, collection }: JobNames): string {
-  return jobKey(organization, collection)
-}
 
 /** Gives a job back, unless another process has taken it since. */
 function releaseJob(job: JobNames, epoch: number): Rule<number> {
